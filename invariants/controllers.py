@@ -123,8 +123,8 @@ def dead_not_in_isr(state: Cluster) -> Iterator[str]:
 def agreed_at_rest(state: Cluster) -> Iterator[str]:
     """Checks the leader and the leader epoch of every broker.
 
-    This property is kept because it states the purpose of a controller. A leader that was never told of its leadership
-    also violates `led_at_rest`. Brokers in an old leader epoch (KAFKA-6082) violate only this property.
+    This property is kept because it states the purpose of a controller. A leader that has not learned that it
+    leads also violates `led_at_rest`. Brokers in an old leader epoch (KAFKA-6082) violate only this property.
     """
     quorum = state.quorum
     for broker, replica in enumerate(state.replicas):

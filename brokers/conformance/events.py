@@ -482,7 +482,7 @@ class Events:
                 yield self._applying(told, broker, isr, dies)
 
     def _is_told_again(self, told: Told) -> bool:
-        """Return whether a broker has already been told of a leader epoch since its start, so that a record of the
+        """Return whether a broker has already learned of a leader epoch since its start, so that a record of the
         metadata log changes only the ISR or the replicas.
         """
         broker = self._read.replica(told.broker)
@@ -545,9 +545,9 @@ class Events:
             yield self._make.directory_assigned(window, broker, optional=answer is None)
 
     def _leaving(self, told: Told, broker: int, epoch: int, dies: float) -> Iterator[Observation[Partition]]:
-        """Yield the observation that a broker deletes its replica, if the record that it is told of removes it.
+        """Yield the observation that a broker deletes its replica, if the record removes it.
 
-        If the broker is told that it has a replica again, it may apply both records at once, and then deletes nothing.
+        If a later record gives the broker a replica again, it may apply both records at once, and then deletes nothing.
         """
         earlier = [each for each in self._told if each.broker == told.broker and each.offset < told.offset]
         known = max(earlier, key=lambda each: each.offset, default=None)
@@ -962,9 +962,7 @@ class Events:
         for broker, lives in self._lives.items():
             for number, life in enumerate(lives):
                 if number:
-                    fenced = any(
-                        each[2] == broker and not each[3] and each[1] >= life.begun[0] for each in self._fences
-                    )
+                    fenced = self._unfenced(broker, life) is not None
                     yield self._make.restarted(Window(*life.begun), broker, early=life.early is not None, fenced=fenced)
                 if life.early is not None:
                     ended = lives[number - 1].ended

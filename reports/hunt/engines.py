@@ -39,9 +39,8 @@ def on_spark(master: str | None, conf: Mapping[str, str], work_dir: str | None) 
     from leadline.checker.engines import spark
 
     spark.require_packages()
-    from leadline.checker.engines.spark.session import Session, check_environment
+    from leadline.checker.engines.spark.session import Session
 
-    check_environment(master, conf)
     with Session(master, conf, verbose=False) as session:
         if work_dir is None and not session.is_local:
             raise LeadlineError("a cluster needs a work directory that all its machines can access: pass --work-dir")

@@ -10,12 +10,18 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.test_recordings import RECORDINGS
-from tests.suite.command import call
+from tests.suite.command import Run, call
 
 LINES = (RECORDINGS / "KAFKA-13141-2.8.0.jsonl").read_text(encoding="utf-8").splitlines()
 FETCH = next(n for n, line in enumerate(LINES) if '"api": "Fetch"' in line and '"CurrentLeaderEpoch": 0' in line)
 KILLED = next(n for n, line in enumerate(LINES) if '"event": "killed"' in line)
 PRODUCE, PRODUCED = [n for n, line in enumerate(LINES) if '"api": "Produce"' in line][:2]
+
+
+def conform(lines: list[str], *arguments: str, folder: Path) -> Run:
+    """Check the recording with the given lines."""
+    (folder / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return call("conform", "run.jsonl", *arguments, folder=folder)
 
 
 def counted(lines: list[str]) -> list[str]:
@@ -88,8 +94,7 @@ REFUSED = {
 def test_what_is_not_a_recording_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
     lines, message = REFUSED[name]
     assert lines != LINES
-    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    run = call("conform", "run.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
+    run = conform(lines, "--spec", "kafka/2.8", folder=tmp_path)
     assert (run.code, run.out, len(run.err.splitlines())) == (2, "", 1)
     assert message in run.err
 
@@ -115,8 +120,7 @@ def test_a_compressed_recording_is_refused_in_one_line(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_missing_or_changed_is_explained(lines: list[str], observation: str, tmp_path: Path) -> None:
-    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in counted(lines)), encoding="utf-8")
-    run = call("conform", "run.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
+    run = conform(counted(lines), "--spec", "kafka/2.8", folder=tmp_path)
     assert (run.code, run.err) == (1, "")
     assert observation in run.out.split("why brokers")[0]
 
@@ -131,8 +135,7 @@ def test_invalid_acks_that_a_broker_refused_are_left_out(tmp_path: Path) -> None
     told = json.loads(re.sub('"ErrorCode": 0', '"ErrorCode": 21', json.dumps(answer)))
     told |= {"number": number + 2, "answers": number + 1}
     lines = [*LINES[: answered + 1], json.dumps(asked), json.dumps(told), *LINES[answered + 1 :]]
-    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in counted(lines)), encoding="utf-8")
-    run = call("conform", "run.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
+    run = conform(counted(lines), "--spec", "kafka/2.8", folder=tmp_path)
     assert (run.code, run.err) == (0, "")
     assert "not followed: produce requests with invalid acks, which are refused (1)" in run.out
 
@@ -141,8 +144,7 @@ def test_a_recording_without_answers_is_undecided_soon(tmp_path: Path) -> None:
     """Without answers, nearly everything is possible. Other values of rules are not tried."""
     text = (RECORDINGS / "walks" / "walk-2.8.0-1.jsonl").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if '"request": false' not in line]
-    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in counted(lines)), encoding="utf-8")
-    run = call("conform", "run.jsonl", "--spec", "kafka/2.8", "--max-states", "2000", folder=tmp_path)
+    run = conform(counted(lines), "--spec", "kafka/2.8", "--max-states", "2000", folder=tmp_path)
     assert (run.code, run.err) == (3, "")
     assert "more than 2,000 states are possible at one observation" in run.out
     assert "which rule would explain it" not in run.out
@@ -150,8 +152,7 @@ def test_a_recording_without_answers_is_undecided_soon(tmp_path: Path) -> None:
 
 def test_unknown_events_and_requests_are_left_out(tmp_path: Path) -> None:
     lines = counted([*LINES[:7], '{"event": "eclipse", "time": 1.0}', *LINES[7:]])
-    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    run = call("conform", "run.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
+    run = conform(lines, "--spec", "kafka/2.8", folder=tmp_path)
     assert (run.code, run.err) == (0, "")
 
 
@@ -160,8 +161,7 @@ def test_a_proposal_of_a_broker_that_does_not_lead_is_explained(tmp_path: Path) 
     lines = [
         line.replace('"source": 1', '"source": 0') if '"api": "AlterPartition"' in line else line for line in LINES
     ]
-    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    run = call("conform", "run.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
+    run = conform(lines, "--spec", "kafka/2.8", folder=tmp_path)
     assert (run.code, run.err) == (1, "")
     assert "broker 0 proposes ISR 0 1 to the controller" in run.out
     assert "- broker 0 follows broker 1 in epoch 1" in run.out
@@ -203,8 +203,7 @@ def test_what_the_controller_tells_one_broker_only_is_checked(name: str, tmp_pat
     place = next(n for n, line in enumerate(lines) if json.loads(line).get("number") == number)
     assert before in lines[place]
     lines[place] = lines[place].replace(before, after)
-    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    run = call("conform", "run.jsonl", "--spec", f"kafka/{release}", folder=tmp_path)
+    run = conform(lines, "--spec", f"kafka/{release}", folder=tmp_path)
     assert (run.code, run.err) == (1, "")
     assert observation in run.out.split("why brokers")[0]
     assert reason in run.out.split("the steps before")[0]
@@ -231,8 +230,7 @@ def test_what_the_model_lacks_is_refused_in_one_line(
     places = [n for n, line in enumerate(lines) if before in line]
     assert places
     lines[places[0]] = lines[places[0]].replace(before, after)
-    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    run = call("conform", "run.jsonl", folder=tmp_path)
+    run = conform(lines, folder=tmp_path)
     assert (run.code, run.out, len(run.err.splitlines())) == (2, "", 1)
     assert message in run.err
 
@@ -244,7 +242,6 @@ def test_a_request_without_an_epoch_is_never_fenced(tmp_path: Path) -> None:
     answer = json.loads(lines[place])
     answer["body"]["Responses"][0]["Partitions"][0]["ErrorCode"] = 74
     lines[place] = json.dumps(answer)
-    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    run = call("conform", "run.jsonl", "--spec", "kafka/0.10.2", folder=tmp_path)
+    run = conform(lines, "--spec", "kafka/0.10.2", folder=tmp_path)
     assert (run.code, run.err) == (1, "")
     assert "the request has no epoch" in run.out

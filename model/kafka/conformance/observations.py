@@ -515,7 +515,7 @@ class Observations:
             request = state.requests[epoch] if epoch < len(state.requests) else None
             if request is None or request.leader != leader:
                 return []
-            added = state.bounds.moves and broker not in (request.replicas or ())  # told of an ISR in between
+            added = state.bounds.moves and broker not in (request.replicas or ())  # with an ISR in between
             told_earlier = isr_is_known and broker != leader
             if not added and not told_earlier and isr not in (request.isr, state.quorum.isr):
                 return []
@@ -777,8 +777,9 @@ class Observations:
                 yield state
 
         label = f"broker {leader} has applied the record of the metadata log with ISR {drawn_isr(isr)}"
-        why = broker_in_words
-        return self._made(window, label, apply, lambda state: why(state, leader), "apply_record", optional=optional)
+        return self._made(
+            window, label, apply, lambda state: broker_in_words(state, leader), "apply_record", optional=optional
+        )
 
     def replica_deleted(self, window: Window, broker: int, epoch: int, *, optional: bool) -> Observation[Partition]:
         """A broker has applied a record of the metadata log that removes its replica, and deletes its log (KRaft)."""
