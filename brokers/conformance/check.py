@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from leadline.brokers.conformance.events import Events, release_of
-from leadline.brokers.conformance.partition import PartitionRecording, expecting_the_format
+from leadline.brokers.conformance.not_followed import expecting_the_format
+from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.checker.conformance import UNCOUNTED, Answer, Conformance, Limits, Observation, follow, uncut
 from leadline.model.kafka.conformance.following import FollowedRelease, as_brokers_do, forget
 from leadline.model.kafka.conformance.window import cut

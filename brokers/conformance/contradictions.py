@@ -12,7 +12,8 @@ from typing import Any
 
 import attrs
 
-from leadline.brokers.conformance.partition import Announcement, Body, PartitionRecording, Seen
+from leadline.brokers.conformance.frames import Body, Seen
+from leadline.brokers.conformance.partition import Announcement, PartitionRecording
 
 _READ = (
     *("PartitionId", "Leader", "LeaderEpoch", "Isr", "Replicas", "AddingReplicas", "RemovingReplicas"),

@@ -16,7 +16,16 @@ from typing import Any
 
 import attrs
 
-from leadline.brokers.conformance.partition import Body, PartitionRecording, Seen, seen_frame
+from leadline.brokers.conformance.frames import NONE, Body, Seen, seen_frame
+from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.model.kafka.conformance.seen import (
+    OFFSET_OUT_OF_RANGE,
+    Answer,
+    SeenDiverging,
+    SeenFetch,
+    SeenOutOfRange,
+    SeenRecords,
+)
 
 CLIENTS = "client", "unknown"
 """The processes outside the cluster."""
@@ -71,6 +80,42 @@ def reads(read: PartitionRecording) -> Iterator[Exchange]:
         part = sessions.asked(frame)
         if part is not None:
             yield Exchange(frame, part, answer, None if answer is None else sessions.answered(frame, part, answer))
+
+
+def questions(read: PartitionRecording, broker: int) -> Iterator[Seen]:
+    """Yield the OffsetForLeaderEpoch requests of a broker, in order of arrival."""
+    for frame in read.frames:
+        if frame.api == "OffsetForLeaderEpoch" and frame.request and frame.source == broker:
+            part = read.part(frame.body)
+            if part is not None and part.get("LeaderEpoch", NONE) != NONE:
+                yield frame
+
+
+def seen_fetch(read: PartitionRecording, fetch: Exchange) -> SeenFetch:
+    """Return the request of a fetch in the model's terms."""
+    frame, part = fetch.frame, fetch.part
+    leader, follower = read.replica(frame.target), read.replica(frame.source)
+    assert leader is not None
+    assert follower is not None
+    return SeenFetch(
+        leader,
+        follower,
+        read.epoch(part.get("CurrentLeaderEpoch")),
+        part["FetchOffset"],
+        read.epoch(part.get("LastFetchedEpoch")),
+        "LastFetchedEpoch" in part,
+    )
+
+
+def seen_answer(read: PartitionRecording, fetch: Exchange, told: Body) -> Answer:
+    """Return the response of a fetch in the model's terms. `told` is its part about the partition."""
+    if told["ErrorCode"] == OFFSET_OUT_OF_RANGE:
+        return SeenOutOfRange()
+    diverging = told.get("DivergingEpoch") or {}
+    if diverging.get("EndOffset", NONE) >= 0:
+        return SeenDiverging(read.epoch(diverging["Epoch"]), diverging["EndOffset"], told["HighWatermark"])
+    base, records = read.records_from(told.get("Records"), fetch.part["FetchOffset"])
+    return SeenRecords(records, told["HighWatermark"], base)
 
 
 def _is_read(read: PartitionRecording, frame: Seen) -> bool:

@@ -9,15 +9,10 @@ from typing import Any
 
 import attrs
 
-from leadline.brokers.conformance.partition import (
-    MIN_ISR,
-    NEVER,
-    NONE,
-    Announcement,
-    Body,
-    NotFollowed,
-    PartitionRecording,
-)
+from leadline.brokers.conformance.frames import NEVER, NONE, Body
+from leadline.brokers.conformance.not_followed import NotFollowed
+from leadline.brokers.conformance.partition import Announcement, PartitionRecording
+from leadline.brokers.conformance.reading import MIN_ISR
 from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.bounds import NO_LIMIT, OLD_MIN_ISR
 

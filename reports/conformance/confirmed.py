@@ -15,7 +15,7 @@ from pathlib import Path
 import attrs
 
 from leadline.brokers.conformance.check import Checks
-from leadline.brokers.conformance.partition import partitions_of
+from leadline.brokers.conformance.reading import partitions_of
 from leadline.brokers.recording import read_recording
 from leadline.brokers.releases import broker_release
 from leadline.checker.conformance import Answer

@@ -9,7 +9,7 @@ import attrs
 from leadline.checker.conformance import Answer, follow
 from leadline.checker.trace import Trace
 from leadline.model.kafka.conformance.following import FollowedRelease, followed_release, forget
-from leadline.model.kafka.conformance.observations import Window
+from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.conformance.projection import Taken, seen
 from leadline.model.kafka.releases import Column
 from leadline.model.kafka.rules import RULES

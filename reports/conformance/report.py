@@ -9,14 +9,9 @@ from pathlib import Path
 import attrs
 
 from leadline.brokers.conformance.check import Checked, Checks
-from leadline.brokers.conformance.partition import (
-    LacksField,
-    NotFollowed,
-    PartitionRecording,
-    expecting_the_format,
-    partitions_of,
-    read_partition,
-)
+from leadline.brokers.conformance.not_followed import LacksField, NotFollowed, expecting_the_format
+from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.brokers.conformance.reading import partitions_of, read_partition
 from leadline.brokers.recording import Recording, read_recording
 from leadline.checker.conformance import Answer, Limits
 from leadline.checker.errors import LeadlineError

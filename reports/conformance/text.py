@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from leadline.brokers.conformance.check import Checked
-from leadline.brokers.conformance.partition import Seen, frames_around
+from leadline.brokers.conformance.frames import Seen, frames_around
 from leadline.checker.conformance import Answer, Observation, Rejection
 from leadline.checker.support.messages import counted
 from leadline.model.kafka.rules import rule_of

@@ -22,7 +22,8 @@ import attrs
 
 from leadline.checker.conformance import Observation, follow, uncut
 from leadline.model.kafka.conformance.following import FollowedRelease, forget
-from leadline.model.kafka.conformance.observations import Observations, Window
+from leadline.model.kafka.conformance.observations import Observations
+from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.conformance.projection import Taken, seen
 from leadline.model.kafka.conformance.window import cut
 from leadline.model.kafka.releases import column_of

@@ -11,7 +11,10 @@ import pytest
 from leadline.brokers.conformance.check import check
 from leadline.brokers.conformance.events import Events, release_of
 from leadline.brokers.conformance.exchanges import fetches
-from leadline.brokers.conformance.partition import NotFollowed, PartitionRecording, frames_around, read_partition
+from leadline.brokers.conformance.frames import frames_around
+from leadline.brokers.conformance.not_followed import NotFollowed
+from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.brokers.conformance.reading import read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer
 from leadline.model.kafka.releases import Column, column_of

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from leadline.brokers.conformance.check import check
-from leadline.brokers.conformance.partition import NotFollowed, PartitionRecording, read_partition
+from leadline.brokers.conformance.not_followed import NotFollowed
+from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.brokers.conformance.reading import read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer, Conformance
 from leadline.model.kafka.releases import column_of

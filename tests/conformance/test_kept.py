@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from leadline.brokers.conformance.check import Checks
-from leadline.brokers.conformance.partition import read_partition
+from leadline.brokers.conformance.reading import read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer
 from leadline.model.kafka.conformance.following import followed_release
-from leadline.model.kafka.conformance.observations import Observations, Window
+from leadline.model.kafka.conformance.observations import Observations
+from leadline.model.kafka.conformance.observer import Window
 from tests.conformance.test_recordings import column
 
 CONTROLLER, ZOOKEEPER = 3, "zookeeper"

@@ -20,7 +20,8 @@ import attrs
 import pytest
 
 from leadline.brokers.conformance.check import check
-from leadline.brokers.conformance.partition import NotFollowed, partitions_of, read_partition
+from leadline.brokers.conformance.not_followed import NotFollowed
+from leadline.brokers.conformance.reading import partitions_of, read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer
 from leadline.model.kafka.releases import column_of

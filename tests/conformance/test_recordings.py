@@ -10,7 +10,9 @@ import pytest
 from leadline.brokers.conformance.check import check
 from leadline.brokers.conformance.events import Events, release_of
 from leadline.brokers.conformance.exchanges import fetches
-from leadline.brokers.conformance.partition import NotFollowed, PartitionRecording, partitions_of, read_partition
+from leadline.brokers.conformance.not_followed import NotFollowed
+from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.brokers.conformance.reading import partitions_of, read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer
 from leadline.model.kafka.releases import KRAFT, RELEASES, ZOOKEEPER, Column, column_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from leadline.brokers.conformance.check import Checked, Checks, check
-from leadline.brokers.conformance.partition import read_partition
+from leadline.brokers.conformance.reading import read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import UNCOUNTED, Answer, Limits
 from leadline.model.kafka.conformance.following import followed_release

@@ -8,15 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from leadline.brokers.conformance.partition import (
-    CONTROLLER,
-    ZOOKEEPER,
-    PartitionRecording,
-    Seen,
-    metadata_of,
-    read_partition,
-    seen_frames,
-)
+from leadline.brokers.conformance.frames import CONTROLLER, ZOOKEEPER, Seen, seen_frames
+from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.brokers.conformance.reading import metadata_of, read_partition
 from leadline.brokers.recording import read_recording
 
 OF_THE_CONTROLLER = {

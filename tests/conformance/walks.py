@@ -10,9 +10,7 @@ import attrs
 
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.following import FollowedRelease, followed_release, forget
-from leadline.model.kafka.conformance.observations import (
-    Window,
-)
+from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.conformance.projection import Taken, seen
 from leadline.model.kafka.messages import FetchRequest, FetchResponse
 from leadline.model.kafka.releases import Column

@@ -10,15 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.following import HIDDEN_ACTIONS, FollowedRelease
-from leadline.model.kafka.conformance.observations import (
-    Answer,
-    Observations,
-    SeenDiverging,
-    SeenFetch,
-    SeenOutOfRange,
-    SeenRecords,
-    Window,
-)
+from leadline.model.kafka.conformance.observations import Observations
+from leadline.model.kafka.conformance.observer import Window
+from leadline.model.kafka.conformance.seen import Answer, SeenDiverging, SeenFetch, SeenOutOfRange, SeenRecords
 from leadline.model.kafka.messages import Diverging, EpochRequest, EpochResponse, FetchRequest, FetchResponse, Message
 from leadline.model.kafka.state import Partition
 

@@ -1,0 +1,79 @@
+"""Convert the requests of producers and consumers to observations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leadline.brokers.conformance.context import Context, Group
+from leadline.brokers.conformance.exchanges import Exchange, produces, reads, seen_answer
+from leadline.brokers.conformance.frames import NONE, Body, Seen
+from leadline.brokers.conformance.not_followed import NotFollowed
+from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.observer import Window
+from leadline.model.kafka.conformance.seen import ERRORS, SeenRecords
+from leadline.model.kafka.state import Partition
+
+ACKS = {-1: "all", 0: "0", 1: "1"}
+INVALID_REQUIRED_ACKS = 21
+AFTER_THE_APPEND = (0, 3, 6, 7, 20, 56)
+"""The error codes of records that have been appended, and have an offset: NONE and, while the records wait for the ISR,
+UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND and
+KAFKA_STORAGE_ERROR (`DelayedProduce` in Kafka's code).
+"""
+
+
+def produced(context: Context) -> Iterator[Group]:
+    """Yield a group of observations for each produce request."""
+    for request in produces(context.read):
+        if request.frame.passed is not None:
+            yield request.frame.begins, list(_produced(context, request, request.frame.passed))
+
+
+def _produced(context: Context, request: Exchange, passed: float) -> Iterator[Observation[Partition]]:
+    read, make, frame, answer, told = context.read, context.make, request.frame, request.answer, request.told
+    leader = read.replica(frame.target)
+    assert leader is not None
+    if frame.body["Acks"] not in ACKS:
+        if told is not None and told["ErrorCode"] == INVALID_REQUIRED_ACKS:
+            context.notes["produce requests with invalid acks, which are refused"] += 1
+            return
+        raise NotFollowed(f"{read.path}: frame {frame.number}: Acks is {frame.body['Acks']}; expected -1, 0 or 1")
+    values = tuple(value for value, _ in read.records(request.part["Records"]) if value is not None)
+    acks = ACKS[frame.body["Acks"]]
+    if answer is None or told is None:
+        latest = min(context.processes.dies(leader, passed), read.end)
+        yield make.produced(Window(passed, latest, (frame.number,)), leader, values, acks, None)
+        return
+    window = context.window(passed, answer.arrived, frame, answer)
+    base, error = told.get("BaseOffset", NONE), told["ErrorCode"]
+    if base >= 0 and error in AFTER_THE_APPEND:
+        yield make.produced(window, leader, values, acks, base)
+        if acks == "all" and not error:
+            yield make.acknowledged(window, leader, base + len(values))
+    elif error in ERRORS:
+        leaderless = context.controller.may_have_no_leader(frame.target, NONE, answer.arrived)
+        yield make.produce_refused(window, leader, error, may_have_no_leader=leaderless)
+    else:  # the records may have been appended
+        yield make.produced(window, leader, values, acks, None)
+
+
+def consumed(context: Context) -> Iterator[Group]:
+    """Yield the observations of consumers' fetches, for each fetch."""
+    for fetch in reads(context.read):
+        if fetch.frame.passed is not None and fetch.answer is not None and fetch.told is not None:
+            yield fetch.frame.begins, list(_consumed(context, fetch, fetch.frame.passed, fetch.answer, fetch.told))
+
+
+def _consumed(
+    context: Context, fetch: Exchange, passed: float, answer: Seen, told: Body
+) -> Iterator[Observation[Partition]]:
+    broker = context.read.replica(fetch.frame.target)
+    assert broker is not None
+    if told["ErrorCode"] or not context.processes.is_registered(broker, answer.arrived):
+        return
+    seen = seen_answer(context.read, fetch, told)
+    if isinstance(seen, SeenRecords):
+        window = Window(passed, answer.arrived, (fetch.frame.number, answer.number))
+        yield context.make.watermark_read(window, broker, seen.high_watermark)
+        if seen.base is not None:
+            yield context.make.records_read(window, broker, seen.base, seen.records)

@@ -1,0 +1,58 @@
+"""What is known of a recorded partition when its frames and events are converted to observations."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import attrs
+
+from leadline.brokers.conformance.controller import Controller, Fence
+from leadline.brokers.conformance.frames import Seen
+from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.brokers.conformance.processes import Life, Processes
+from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.observations import Observations
+from leadline.model.kafka.conformance.observer import Window
+from leadline.model.kafka.state import Partition
+
+Group = tuple[float, list[Observation[Partition]]]
+"""Observations, with a time before which the observations of later groups do not begin."""
+
+
+@attrs.frozen(eq=False)
+class Context:
+    """What all conversions need.
+
+    Attributes:
+        read: the part of the recording that is about the partition.
+        make: makes the observations.
+        controller: what the controller decided and announced.
+        processes: when the brokers started and ended.
+        notes: the number of ignored frames and events, keyed by kind.
+    """
+
+    read: PartitionRecording
+    make: Observations
+    controller: Controller
+    processes: Processes
+    notes: Counter[str] = attrs.field(factory=Counter)
+
+    def window(self, earliest: float, latest: float, *frames: Seen) -> Window:
+        """Return a window with frames. It says which of them never reached their receivers."""
+        lost = (
+            f", but the {'request' if frame.request else 'answer'} never reaches {self._named(frame.target)}"
+            for frame in frames
+            if frame.passed is None
+        )
+        return Window(earliest, latest, tuple(frame.number for frame in frames), "".join(lost))
+
+    def _named(self, node: int | str) -> str:
+        replica = self.read.replica(node)
+        return (
+            f"broker {replica}" if replica is not None else "the controller" if isinstance(node, int) else f"the {node}"
+        )
+
+    def unfenced(self, broker: int, life: Life) -> Fence | None:
+        """Return when the controller unfences a broker after a start, or None if no record shows this."""
+        found = (each for each in self.controller.fences if (each.broker, each.fenced) == (broker, False))
+        return next((each for each in found if each.latest >= life.begun[0]), None)

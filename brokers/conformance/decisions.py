@@ -1,0 +1,106 @@
+"""Convert the decisions of the controller to observations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.brokers.conformance import kraft, zookeeper
+from leadline.brokers.conformance.context import Context
+from leadline.brokers.conformance.contradictions import contradictions
+from leadline.brokers.conformance.controller import Decision
+from leadline.brokers.conformance.frames import Seen
+from leadline.brokers.conformance.not_followed import NotFollowed
+from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.observer import Window
+from leadline.model.kafka.state import Partition
+
+
+def decided(context: Context) -> Iterator[Observation[Partition]]:
+    """Yield the observations of decisions of the controller, and of the requests of leaders for them.
+
+    Raises:
+        NotFollowed: if a decision names a leader without a replica.
+    """
+    read, make, decisions = context.read, context.make, context.controller.decisions
+    explained: set[int] = set()
+    for frame in read.frames:
+        if frame.api != "AlterPartition" or not frame.request:
+            continue
+        part, leader = read.part(frame.body), read.replica(frame.source)
+        if part is None or leader is None:
+            continue
+        ids = part.get("NewIsr") or [each["BrokerId"] for each in part.get("NewIsrWithEpochs") or ()]
+        isr = read.isr(ids)
+        window = Window(_may_propose_since(read, frame), frame.arrived, (frame.number,))
+        yield make.proposed(window, leader, read.epoch(part.get("LeaderEpoch")), isr)
+        answer = read.answer.get(frame.number)
+        if answer is None or frame.passed is None:
+            context.notes["AlterPartition requests without an answer"] += 1
+            continue
+        told = read.part(answer.body)
+        error = answer.body.get("ErrorCode") or (told or {}).get("ErrorCode")
+        window = context.window(frame.passed, answer.arrived, frame, answer)
+        if error or told is None:
+            yield make.proposal_handled(window, leader, None)
+            continue
+        result = read.replica(told["LeaderId"]), read.epoch(told["LeaderEpoch"]), read.isr(told["Isr"])
+        assignment = None
+        for number, decision in enumerate(decisions):
+            same = (decision.epoch, frozenset(decision.isr)) == (told["LeaderEpoch"], frozenset(told["Isr"]))
+            if same and number not in explained and frame.passed <= decision.latest:
+                explained.add(number)
+                window = attrs.evolve(window, latest=min(answer.arrived, decision.latest))
+                assignment = decision.assignment
+                break
+        yield make.proposal_handled(window, leader, result, assignment)
+    for number, decision in enumerate(decisions):
+        if number not in explained:
+            yield _decided(context, decision)
+    if read.kraft:
+        yield from kraft.fences(context)
+    else:
+        yield from zookeeper.isr_writes(context)
+    for each in contradictions(read, () if read.kraft else zookeeper.state_writes(read)):
+        yield make.contradicted(Window(each.at, each.at, each.frames), each.label, each.why)
+
+
+def _may_propose_since(read: PartitionRecording, frame: Seen) -> float:
+    """Return the earliest time at which a leader may have decided to send a proposal. A leader first waits for the
+    response to its previous proposal.
+    """
+    answered = [
+        answer.passed
+        for request in read.frames
+        if request.api == "AlterPartition" and request.request and request.source == frame.source
+        if request.number < frame.number and (answer := read.answer.get(request.number)) is not None
+        if answer.passed is not None and answer.passed <= frame.arrived
+    ]
+    return max([0.0, *answered])
+
+
+def _decided(context: Context, decision: Decision) -> Observation[Partition]:
+    read = context.read
+    leader = read.replica(decision.leader) if decision.leader >= 0 else None
+    if leader is None and decision.leader >= 0:
+        raise NotFollowed(
+            f"frame {decision.frame} names broker {decision.leader} as leader, but that broker has no replica"
+        )
+    epoch = read.epoch(decision.epoch) if decision.leader >= 0 else None
+    stopping = frozenset(
+        broker
+        for frame in read.frames
+        if frame.passed is not None and frame.passed <= decision.latest and _asks_to_stop(frame)
+        if (broker := read.replica(frame.source)) is not None
+    )
+    window = Window(decision.earliest, decision.latest, (decision.frame,))
+    isr = read.isr(list(decision.isr))
+    replicas = decision.assignment, decision.is_reassigned
+    return context.make.decided(window, leader, epoch, isr, stopping, *replicas)
+
+
+def _asks_to_stop(frame: Seen) -> bool:
+    heartbeat = frame.api == "BrokerHeartbeat" and bool(frame.body.get("WantShutDown"))
+    return frame.request and (frame.api == "ControlledShutdown" or heartbeat)

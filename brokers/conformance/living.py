@@ -1,0 +1,69 @@
+"""Convert starts and ends of brokers to observations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from leadline.brokers.conformance import zookeeper
+from leadline.brokers.conformance.context import Context
+from leadline.brokers.conformance.frames import NEVER
+from leadline.brokers.conformance.processes import Life
+from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.observer import Window
+from leadline.model.kafka.state import Partition
+
+
+def lived(context: Context) -> Iterator[Observation[Partition]]:
+    """Yield the observations of starts and ends of brokers."""
+    read, make = context.read, context.make
+    if not read.kraft:
+        yield from zookeeper.resumptions(context)
+    for broker, lives in context.processes.lives.items():
+        for number, life in enumerate(lives):
+            if number:
+                fenced = context.unfenced(broker, life) is not None
+                yield make.restarted(Window(*life.begun), broker, early=life.early is not None, fenced=fenced)
+            if life.early is not None:
+                ended = lives[number - 1].ended
+                fenced = _is_fenced(context, broker, ended, life.early)
+                yield make.started(Window(ended, life.early), broker, fenced=fenced)
+            yield from _lost_directory(context, broker, life)
+            again = lives[number + 1].up if number + 1 < len(lives) else NEVER
+            if read.kraft and life.kill is None and life.ended < NEVER:
+                yield make.stopped(Window(life.ended, again), broker, optional=again == NEVER)
+            if life.kill is not None:
+                window = Window(life.kill[0], _elected_after(context, broker, life.kill[1], again))
+                yield make.killed(window, broker, cut_to=life.cut_to, checkpoint=life.checkpoint)
+    for frame in read.frames:
+        stopping = read.replica(frame.source)
+        asks = frame.api == "ControlledShutdown" and frame.request
+        if stopping is not None and frame.passed is not None and asks:
+            yield make.stopped(Window(frame.passed, math.inf, (frame.number,)), stopping, optional=True)
+
+
+def _is_fenced(context: Context, broker: int, since: float, until: float) -> bool:
+    """Return whether the controller fences a broker in a period."""
+    return any(
+        each.fenced and each.broker == broker and since < each.latest <= until for each in context.controller.fences
+    )
+
+
+def _elected_after(context: Context, broker: int, killed: float, until: float) -> float:
+    """Return the time until which a killed broker may count as running. This is the time of the kill, or a later time
+    if the controller elects the broker because it has not noticed the kill.
+
+    In the model, only running brokers are elected. A killed broker does nothing that other processes could see, so the
+    model can kill it after the election.
+    """
+    node = context.read.assignment[broker]
+    decisions = context.controller.decisions
+    elected = [each.latest for each in decisions if each.leader == node and killed < each.latest < until]
+    return max([killed, *(math.nextafter(each, NEVER) for each in elected)])
+
+
+def _lost_directory(context: Context, broker: int, life: Life) -> Iterator[Observation[Partition]]:
+    """Yield the observation that a broker has lost the log directory of its replica after a run."""
+    if life.lost is not None:
+        at, event = life.lost
+        yield context.make.directory_lost(Window(at, at), broker, replaced=event == "directory_replaced")

@@ -1,0 +1,100 @@
+"""Converts requests of producers and consumers, and their responses, to observations of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.observer import Observer, Window
+from leadline.model.kafka.conformance.seen import ERRORS, NOT_ENOUGH_REPLICAS, NOT_LEADER, are_records, drawn
+from leadline.model.kafka.conformance.words import broker_in_words
+from leadline.model.kafka.state import Partition
+
+
+@attrs.frozen(eq=False)
+class ClientObservations(Observer):
+    """Makes the observations of requests of producers and consumers."""
+
+    def produced(
+        self, window: Window, leader: int, values: tuple[int, ...], acks: str, base: int | None
+    ) -> Observation[Partition]:
+        """A producer writes records. `base` is the offset of the first record, or None if no answer was observed."""
+
+        def apply(state: Partition) -> Iterator[Partition]:
+            bounds = state.bounds
+            with attrs.validators.disabled():  # see `followed_release`
+                states = [attrs.evolve(state, bounds=attrs.evolve(bounds, acks=acks))]
+            for value in values:
+                given = [attrs.evolve(each, next_value=value) for each in states]
+                states = [after for each in given for after in self.release.take("produce", each, leader)]
+            for after in states:
+                if base is None or after.replicas[leader].log.end_offset == base + len(values):
+                    yield attrs.evolve(after, bounds=bounds)
+
+        at = "" if base is None else f" at offset {base}"
+        records = " ".join(f"m{value}" for value in values)
+        label = f"broker {leader} appends {records}{at}"
+        return self._made(
+            window, label, apply, lambda state: broker_in_words(state, leader), "produce", optional=base is None
+        )
+
+    def acknowledged(self, window: Window, leader: int, end: int) -> Observation[Partition]:
+        """A leader acknowledges records with acks=all: its high watermark has reached their end."""
+
+        def apply(state: Partition) -> list[Partition]:
+            return [state] if state.replicas[leader].high_watermark >= end else []
+
+        label = f"broker {leader} acknowledges the records below offset {end} (acks=all)"
+        return self._made(window, label, apply, lambda state: broker_in_words(state, leader))
+
+    def produce_refused(
+        self, window: Window, leader: int, error: int, *, may_have_no_leader: bool = False
+    ) -> Observation[Partition]:
+        """A broker refuses records: it does not lead, or its ISR is too small. `may_have_no_leader` is as in
+        `fetch_refused`.
+        """
+
+        def apply(state: Partition) -> list[Partition]:
+            if may_have_no_leader and error == NOT_LEADER:
+                return [state]
+            if error == NOT_ENOUGH_REPLICAS:
+                replica = state.replicas[leader]
+                too_small = len(replica.isr) < self.release.protocol.min_isr(replica, state.bounds)
+                return [state] if state.believes_to_lead(leader) and too_small else []
+            return [state] if not state.believes_to_lead(leader) else []
+
+        label = f"broker {leader} refuses records: {ERRORS.get(error, f'error {error}')}"
+        return self._made(window, label, apply, lambda state: broker_in_words(state, leader), "produce")
+
+    def watermark_read(self, window: Window, broker: int, high_watermark: int) -> Observation[Partition]:
+        """A broker has told a consumer its high watermark."""
+
+        def apply(state: Partition) -> list[Partition]:
+            replica = state.replicas[broker]
+            return [state] if replica.up and replica.high_watermark == high_watermark else []
+
+        label = f"broker {broker} tells a consumer that its high watermark is {high_watermark}"
+        return self._made(window, label, apply, lambda state: broker_in_words(state, broker))
+
+    def records_read(
+        self, window: Window, broker: int, base: int, records: tuple[tuple[int | None, int | None], ...]
+    ) -> Observation[Partition]:
+        """A broker has sent records to a consumer. `base` is the offset of the first one. A broker reads its high
+        watermark before the records, so this can be later than `watermark_read`.
+        """
+        end = base + len(records)
+
+        def apply(state: Partition) -> list[Partition]:
+            replica = state.replicas[broker]
+            committed = replica.up and end <= replica.high_watermark
+            return [state] if committed and are_records(records, tuple(replica.log.records[base:end])) else []
+
+        def why(state: Partition) -> str:
+            log = state.replicas[broker].log
+            known = drawn((each.value, each.epoch) for each in log.records[base:end])
+            return f"it has {known} there; {broker_in_words(state, broker)}"
+
+        label = f"broker {broker} sends a consumer {drawn(records)} from offset {base}"
+        return self._made(window, label, apply, why)

@@ -1,0 +1,192 @@
+"""Converts decisions of the controller, and what brokers learn of them, to observations of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.checker.conformance import Observation
+from leadline.model.kafka.assignment import Assignment
+from leadline.model.kafka.broker import FENCED
+from leadline.model.kafka.conformance.observer import Observer, Window
+from leadline.model.kafka.conformance.words import broker_in_words, quorum_in_words
+from leadline.model.kafka.state import Partition
+from leadline.model.quorum import Quorum, drawn_isr
+
+CONTROLLER_ACTIONS = (
+    "controller_notices_failure",
+    "session_expires",
+    "session_resumes",
+    "controller_elects",
+    "controller_elects_uncleanly",
+    "operator_elects_uncleanly",
+    "begin_shutdown",
+    "stop",
+    "handle_alter_partition",
+)
+"""The actions by which the controller can change the leader or the ISR without a request of a leader that was seen."""
+
+
+@attrs.frozen(eq=False)
+class DecisionObservations(Observer):
+    """Makes the observations of decisions of the controller, and of what brokers learn of them."""
+
+    def learned(
+        self,
+        window: Window,
+        broker: int,
+        leader: int,
+        epoch: int,
+        isr: frozenset[int],
+        *,
+        optional: bool,
+        isr_is_known: bool = False,
+    ) -> Observation[Partition]:
+        """A broker learns of a leader epoch. If `isr_is_known`, the epoch had this ISR at some time. The controller can
+        tell a follower an earlier one, which makes no difference to it.
+        """
+        name = "become_leader" if broker == leader else "become_follower"
+
+        def apply(state: Partition) -> list[Partition]:
+            replica = state.replicas[broker]
+            if replica.up and (replica.epoch, replica.leader) == (epoch, leader):
+                return [state]  # the broker is told again
+            request = state.requests[epoch] if epoch < len(state.requests) else None
+            if request is None or request.leader != leader:
+                return []
+            added = state.bounds.moves and broker not in (request.replicas or ())  # with an ISR in between
+            told_earlier = isr_is_known and broker != leader
+            if not added and not told_earlier and isr not in (request.isr, state.quorum.isr):
+                return []
+            return self.release.take(name, state, broker, epoch)
+
+        def why(state: Partition) -> str:
+            request = state.requests[epoch] if epoch < len(state.requests) else None
+            if request is None:
+                return f"epoch {epoch} has not begun: {quorum_in_words(state.quorum)}"
+            began = f"epoch {epoch} began with leader {request.leader} and ISR {drawn_isr(request.isr)}"
+            return f"{began}; now {quorum_in_words(state.quorum)}; {broker_in_words(state, broker)}"
+
+        role = "leads" if broker == leader else f"follows broker {leader}"
+        label = f"broker {broker} learns that it {role} in epoch {epoch} with ISR {drawn_isr(isr)}"
+        return self._made(window, label, apply, why, name, optional=optional)
+
+    def decided(
+        self,
+        window: Window,
+        leader: int | None,
+        epoch: int | None,
+        isr: frozenset[int],
+        may_shut_down: frozenset[int] = frozenset(),
+        assignment: Assignment | None = None,
+        is_reassigned: bool = False,
+    ) -> Observation[Partition]:
+        """The controller has decided on a leader, leader epoch and ISR, and on replicas unless `assignment` is None.
+        `may_shut_down` contains the brokers that have asked to shut down. `is_reassigned` says whether the decision
+        names replicas.
+        """
+
+        def is_so(state: Partition) -> bool:
+            quorum = state.quorum
+            led = quorum.leader == leader and epoch in (None, quorum.epoch) and quorum.isr == isr
+            return led and are_replicas(state, assignment)
+
+        def was_so(state: Partition) -> bool:
+            same_order = assignment is None or state.assignment.replicas == assignment.replicas
+            return is_so(state) and (same_order or not is_reassigned)
+
+        def controlled(state: Partition) -> Iterator[tuple[str, Partition]]:
+            yield from self._controlled(state, may_shut_down)
+            if assignment is not None:
+                yield from self._reassigned(state, assignment)
+
+        def apply(state: Partition) -> Iterator[Partition]:
+            if was_so(state):
+                yield state
+                return
+            for _, after in controlled(state):
+                if is_so(after) and not (is_reassigned and after.assignment == state.assignment):
+                    yield after
+
+        def why(state: Partition) -> str:
+            found = {
+                f"{quorum_in_words(after.quorum)}{replicas_of(after)} ({name.replace('_', ' ')})"
+                for name, after in controlled(state)
+                if (after.quorum, after.assignment) != (state.quorum, state.assignment)
+            }
+            down = [str(b) for b, replica in enumerate(state.replicas) if not replica.up]
+            allowed = "; ".join(sorted(found)) or "no change"
+            now = quorum_in_words(state.quorum) + replicas_of(state)
+            return f"{now}; down: {', '.join(down) or 'none'}; the model allows: {allowed}"
+
+        def replicas_of(state: Partition) -> str:
+            return f", replicas {state.assignment}" if assignment is not None else ""
+
+        told = quorum_in_words(Quorum(leader, -1 if epoch is None else epoch, isr))
+        label = f"the controller decides: {told}" + (f", replicas {assignment}" if assignment is not None else "")
+        return self._made(window, label, apply, why, "controller")
+
+    def contradicted(self, window: Window, label: str, reason: str) -> Observation[Partition]:
+        """The controller has told a broker something that contradicts other frames, whatever the state is."""
+        return self._made(window, label, lambda state: (), lambda state: reason)
+
+    def _controlled(self, state: Partition, may_shut_down: frozenset[int]) -> Iterator[tuple[str, Partition]]:
+        for name in CONTROLLER_ACTIONS:
+            for broker in range(self.release.bounds.brokers):
+                if name not in ("begin_shutdown", "stop") or broker in may_shut_down:
+                    for after in self.release.take(name, state, broker):
+                        yield name, after
+                        yield from self._elected_uncleanly(after)
+
+    def _reassigned(self, state: Partition, wanted: Assignment) -> Iterator[tuple[str, Partition]]:
+        """Yield the states after an operator has changed the replicas. The replicas that the operator asked for come
+        first in the list of all replicas.
+        """
+        for size in range(1, len(wanted.replicas) + 1):
+            yield from (("reassign", after) for after in self.release.take("reassign", state, wanted.replicas[:size]))
+        yield from (("cancel_reassignment", after) for after in self.release.take("cancel_reassignment", state, 0))
+
+    def _elected_uncleanly(self, state: Partition) -> Iterator[tuple[str, Partition]]:
+        """Yield each possible unclean election if the partition has lost its leader. Brokers can make both changes in
+        one step, but the model has two steps.
+        """
+        name = "controller_elects_uncleanly"
+        if state.quorum.leader is None:
+            for broker in range(self.release.bounds.brokers):
+                yield from ((name, after) for after in self.release.take(name, state, broker))
+
+    def fenced(
+        self, window: Window, broker: int, *, fenced: bool, optional: bool = False, has_registered: bool = False
+    ) -> Observation[Partition]:
+        """The controller fences or unfences a broker, without changing the leader or ISR. If this is optional, the
+        controller may also change the leader or ISR at the same time, which is a separate observation.
+        `has_registered` is true if the broker has `restarted` before, as a fenced broker.
+        """
+        name = "session_expires" if fenced else "session_resumes"
+
+        def apply(state: Partition) -> list[Partition]:
+            if not state.replicas[broker].up:
+                return [] if has_registered else [state]
+            if (state.registrations[broker].status == FENCED) == fenced:
+                return [state]
+            return [after for after in self.release.take(name, state, broker) if after.quorum == state.quorum]
+
+        def why(state: Partition) -> str:
+            if not state.replicas[broker].up:
+                return f"broker {broker} is down"
+            return f"this would change the leader or ISR: {quorum_in_words(state.quorum)}"
+
+        label = f"the controller {'fences' if fenced else 'unfences'} broker {broker}"
+        return self._made(window, label, apply, why, name, optional=optional)
+
+
+def are_replicas(state: Partition, wanted: Assignment | None) -> bool:
+    """Return whether a partition has the given replicas, with the same preferred leader and the same reassignment in
+    progress. The order of the other replicas is left out. If `wanted` is None, return True.
+    """
+    if wanted is None:
+        return True
+    known = state.assignment
+    same = set(known.replicas) == set(wanted.replicas) and known.replicas[0] == wanted.replicas[0]
+    return same and (known.adding, known.removing) == (wanted.adding, wanted.removing)

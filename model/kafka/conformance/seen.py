@@ -1,0 +1,124 @@
+"""What the frames of a recording contain, in the model's terms, and whether a message of the model agrees with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from leadline.model.kafka.messages import Diverging, FetchResponse, Message, OffsetOutOfRange
+from leadline.model.log import Record
+
+UNKNOWN = None
+"""Stands for a value that a frame does not contain, and that agrees with every value."""
+
+OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER = 1, 3, 6
+NOT_ENOUGH_REPLICAS, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH = 19, 74, 75
+UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
+
+ERRORS = {
+    OFFSET_OUT_OF_RANGE: "OFFSET_OUT_OF_RANGE",
+    UNKNOWN_TOPIC_OR_PARTITION: "UNKNOWN_TOPIC_OR_PARTITION",
+    NOT_LEADER: "NOT_LEADER_OR_FOLLOWER",
+    NOT_ENOUGH_REPLICAS: "NOT_ENOUGH_REPLICAS",
+    FENCED_LEADER_EPOCH: "FENCED_LEADER_EPOCH",
+    UNKNOWN_LEADER_EPOCH: "UNKNOWN_LEADER_EPOCH",
+    UNKNOWN_TOPIC_ID: "UNKNOWN_TOPIC_ID",
+    INCONSISTENT_TOPIC_ID: "INCONSISTENT_TOPIC_ID",
+}
+"""Kafka's names of the errors of fetch requests that are followed, from `org.apache.kafka.common.protocol.Errors`."""
+
+
+@attrs.frozen
+class SeenFetch:
+    """A fetch request in a recording.
+
+    Attributes:
+        leader, follower: the receiver and the sender of the request.
+        epoch: the follower's leader epoch, or `UNKNOWN` before KIP-320.
+        offset: the fetch offset.
+        last_epoch: the epoch of the follower's last record, or None if the request does not contain one.
+        names_last_epoch: whether this version of the request has a field for the epoch of the last record (KIP-595).
+    """
+
+    leader: int
+    follower: int
+    epoch: int | None
+    offset: int
+    last_epoch: int | None = None
+    names_last_epoch: bool = False
+
+    def __str__(self) -> str:
+        last = f" after epoch {self.last_epoch}" if self.last_epoch is not None else ""
+        return f"from offset {self.offset}{last}"
+
+
+@attrs.frozen
+class SeenRecords:
+    """The records and the high watermark of a fetch response. A value or epoch can be `UNKNOWN`.
+
+    Attributes:
+        records: the values and epochs of the records.
+        high_watermark: the leader's high watermark.
+        base: the offset of the first record, or None if there is none.
+    """
+
+    records: tuple[tuple[int | None, int | None], ...]
+    high_watermark: int
+    base: int | None = None
+
+    def __str__(self) -> str:
+        return f"{drawn(self.records)}, high watermark {self.high_watermark}"
+
+
+def drawn(records: Iterable[tuple[int | None, int | None]]) -> str:
+    """Return records with their epochs, such as ``m0@0 m1@0``."""
+    cells = [("?" if v is None else f"m{v}") + ("" if e is None else f"@{e}") for v, e in records]
+    return " ".join(cells) or "no records"
+
+
+@attrs.frozen
+class SeenDiverging:
+    """A fetch response that says that the logs differ (KIP-595). Only some releases use the high watermark in this
+    response (KAFKA-14704).
+    """
+
+    epoch: int | None
+    end_offset: int
+    high_watermark: int
+
+    def __str__(self) -> str:
+        return f"the logs diverge: epoch {self.epoch} ends at {self.end_offset}"
+
+
+@attrs.frozen
+class SeenOutOfRange:
+    """A fetch response that says that the fetch offset is out of range."""
+
+    def __str__(self) -> str:
+        return "the fetch offset is out of range"
+
+
+Answer = SeenRecords | SeenDiverging | SeenOutOfRange
+
+
+def is_answer(seen: Answer, message: Message | None) -> bool:
+    """Return whether a response in a recording agrees with a message of the model."""
+    match seen, message:
+        case SeenRecords(), FetchResponse():
+            return seen.high_watermark == message.high_watermark and are_records(seen.records, message.records)
+        case SeenDiverging(), Diverging():
+            used = message.high_watermark in (None, seen.high_watermark)
+            return used and seen.epoch in (UNKNOWN, message.epoch) and seen.end_offset == message.end_offset
+        case SeenOutOfRange(), OffsetOutOfRange():
+            return True
+    return False
+
+
+def are_records(seen: Iterable[tuple[int | None, int | None]], records: tuple[Record, ...]) -> bool:
+    """Return whether the values and epochs of records in a recording agree with records of the model."""
+    pairs = list(seen)
+    return len(pairs) == len(records) and all(
+        value in (UNKNOWN, record.value) and epoch in (UNKNOWN, record.epoch)
+        for (value, epoch), record in zip(pairs, records, strict=True)
+    )
