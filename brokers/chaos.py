@@ -15,16 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from leadline.brokers import zookeeper
-from leadline.brokers.behind_proxy import cluster_behind
-from leadline.brokers.client import Client
-from leadline.brokers.cluster import Cluster
+from leadline.brokers.behind_proxy import ObservedCluster, observed_cluster
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Rule
-from leadline.brokers.messages.jars import definitions_of
 from leadline.brokers.pace import pace
 from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.ports import Node
-from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.model.disk import text
@@ -56,12 +52,9 @@ def chaos(release: BrokerRelease, folder: Path, recording: RecordingWriter, seed
     Raises:
         BrokerError: if the brokers cannot be started, or the topic cannot be created.
     """
-    definitions = definitions_of(release)
-    with (
-        Proxy(definitions, recording) as proxy,
-        cluster_behind(proxy, release, folder, len(REPLICAS) + (not release.kraft), _settings(release)) as cluster,
-    ):
-        return _Chaos(release, proxy, cluster, Client(definitions, cluster.ports.advertised), seed).run(seconds)
+    brokers = len(REPLICAS) + (not release.kraft)
+    with observed_cluster(release, folder, brokers, _settings(release), recording) as observed:
+        return _Chaos(release, observed, seed).run(seconds)
 
 
 def _settings(release: BrokerRelease) -> dict[str, str]:
@@ -78,8 +71,9 @@ def _settings(release: BrokerRelease) -> dict[str, str]:
 
 
 class _Chaos:
-    def __init__(self, release: BrokerRelease, proxy: Proxy, cluster: Cluster, client: Client, seed: int) -> None:
-        self._release, self._proxy, self._cluster, self._client = release, proxy, cluster, client
+    def __init__(self, release: BrokerRelease, observed: ObservedCluster, seed: int) -> None:
+        self._release, self._observed = release, observed
+        self._proxy, self._cluster, self._client = observed.proxy, observed.cluster, observed.client
         self._random = random.Random(seed)
         self._down: set[int] = set()
         self._done = threading.Event()
@@ -108,11 +102,7 @@ class _Chaos:
 
     def _begin(self) -> None:
         """Start all processes, and create the topic. With ZooKeeper, a broker without a replica is the controller."""
-        if not self._release.kraft:
-            self._cluster.start(["zookeeper", len(REPLICAS)])
-            self._cluster.start([*REPLICAS])
-        else:
-            self._cluster.start()
+        self._observed.start(REPLICAS, [] if self._release.kraft else [len(REPLICAS)])
         configs = {"min.insync.replicas": str(self._random.choice([1, 1, 2]))}
         self._until(lambda: self._created(configs), "the topic cannot be created")
         self._until(lambda: self._leader() is not None, "the topic has no leader")

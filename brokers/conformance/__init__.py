@@ -1,8 +1,12 @@
 """Convert recordings of real brokers to observations, and check them against the model.
 
-- `fields` checks the types of the fields that are read.
-- `partition` selects the frames and events of one partition, and numbers its brokers, epochs and records as in the
-  model.
-- `events` turns frames and events into observations.
-- `check` checks the observations against the specs of releases.
+- `frames` defines a frame, and `fields` checks the types of the fields that are read.
+- `partition` numbers the brokers, epochs and records of a partition as in the model, and `reading` selects its frames
+  and events.
+- `exchanges` pairs fetch and produce requests with their responses.
+- `zookeeper` and `kraft` find out what the `controller` decided and announced, `metadata` reads the metadata log, and
+  `processes` finds out when brokers started and ended. `context` joins these.
+- `decisions`, `learning`, `applying`, `fetching`, `epochs`, `clients` and `living` convert frames and events to
+  observations. `contradictions` finds what the states of the model do not show.
+- `events` joins all observations, and `check` checks them against the specs of releases.
 """

@@ -2,52 +2,72 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections.abc import Iterator
 
 from leadline.brokers.conformance.context import Context
 from leadline.brokers.conformance.controller import Told
-from leadline.brokers.conformance.frames import NONE
+from leadline.brokers.conformance.frames import NEVER, NONE
 from leadline.brokers.conformance.metadata import applied_by, settings
+from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.state import Partition
 
 
-def is_told_again(context: Context, told: Told) -> bool:
-    """Return whether a broker has already learned of a leader epoch since its start, so that a record of the metadata
-    log changes only the ISR or the replicas.
+def told_again(context: Context) -> set[Told]:
+    """Return the announcements whose leader epoch the broker has already learned of since its start, so that the record
+    of the metadata log changes only the ISR or the replicas.
     """
-    broker = context.read.replica(told.broker)
-    ended = context.processes.ended(broker, told.passed)
-    return any(
-        each.broker == told.broker and ended <= each.passed and each.offset < told.offset
-        for each in context.controller.told
-        if (each.epoch, each.leader) == (told.epoch, told.leader)
-        if each.assignment is None or broker in each.assignment.replicas
-    )
+    again: set[Told] = set()
+    learned: dict[tuple[int, int, int], float] = {}
+    in_order = sorted(context.controller.told, key=_offset)
+    for _, same_record in itertools.groupby(in_order, key=_offset):
+        learned_now: dict[tuple[int, int, int], float] = {}
+        for told in same_record:
+            key, broker = (told.broker, told.epoch, told.leader), context.read.replica(told.broker)
+            if context.processes.ended(broker, told.passed) <= learned.get(key, -NEVER):
+                again.add(told)
+            if told.assignment is None or broker in told.assignment.replicas:
+                learned_now[key] = max(told.passed, learned.get(key, -NEVER), learned_now.get(key, -NEVER))
+        learned |= learned_now
+    return again
 
 
-def applied(context: Context, told: Told, leader: int) -> Observation[Partition]:
+def _offset(told: Told) -> int:
+    return told.offset
+
+
+Answered = dict[int | str, tuple[list[float], list[int]]]
+"""The times at which leaders got answers to AlterPartition requests, in order, and the highest partition epoch in the
+answers until then. Keyed by the id of the broker.
+"""
+
+
+def answered_changes(read: PartitionRecording) -> Answered:
+    """Return the partition epochs that leaders know from answers."""
+    answers = [each for each in read.answer.values() if each.api == "AlterPartition" and each.passed is not None]
+    found: Answered = {}
+    for answer in sorted(answers, key=lambda each: each.passed or 0.0):
+        part = read.part(answer.body)
+        if part is not None and answer.passed is not None:
+            times, epochs = found.setdefault(answer.target, ([], []))
+            times.append(answer.passed)
+            epochs.append(max([part.get("PartitionEpoch", NONE), *epochs[-1:]]))
+    return found
+
+
+def applied(context: Context, told: Told, leader: int, answered: Answered) -> Observation[Partition]:
     """Return the observation that a leader has applied a record of the metadata log about its partition."""
     read, dies = context.read, context.processes.dies(leader, told.passed)
     by = applied_by(read, told.broker, told.offset, told.passed)
     window = Window(told.passed, min(by, dies), (told.frame,))
-    may_know_more = _hears_of_a_later_change(context, told, window.latest)
+    times, epochs = answered.get(told.broker, ([], []))
+    heard = bisect.bisect_right(times, window.latest)
+    may_know_more = heard > 0 and epochs[heard - 1] > told.partition_epoch  # from an answer about a later change
     change = read.epoch(told.epoch), read.isr(list(told.isr)), told.assignment
     return context.make.record_applied(window, leader, *change, may_know_more=may_know_more, optional=by >= dies)
-
-
-def _hears_of_a_later_change(context: Context, told: Told, until: float) -> bool:
-    """Return whether a leader may have got an answer about a later change than a record describes."""
-    read = context.read
-    answers = (
-        answer
-        for answer in read.answer.values()
-        if (answer.api, answer.target) == ("AlterPartition", told.broker)
-        if answer.passed is not None and answer.passed <= until
-    )
-    parts = filter(None, (read.part(answer.body) for answer in answers))
-    return any(part.get("PartitionEpoch", NONE) > told.partition_epoch for part in parts)
 
 
 def left(context: Context, told: Told, broker: int, epoch: int) -> Iterator[Observation[Partition]]:

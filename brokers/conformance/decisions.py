@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator
 
 import attrs
@@ -24,17 +25,38 @@ def decided(context: Context) -> Iterator[Observation[Partition]]:
     Raises:
         NotFollowed: if a decision names a leader without a replica.
     """
+    read, make, explained = context.read, context.make, set[int]()
+    yield from _altered(context, explained)
+    for number, decision in enumerate(context.controller.decisions):
+        if number not in explained:
+            yield _decided(context, decision)
+    if read.kraft:
+        yield from kraft.fences(context)
+    else:
+        yield from zookeeper.isr_writes(context)
+    for each in contradictions(read, () if read.kraft else zookeeper.state_writes(read)):
+        yield make.contradicted(Window(each.at, each.at, each.frames), each.label, each.why)
+
+
+def _altered(context: Context, explained: set[int]) -> Iterator[Observation[Partition]]:
+    """Yield the observations of AlterPartition requests and responses. Add the positions of the decisions that they
+    explain to `explained`.
+    """
     read, make, decisions = context.read, context.make, context.controller.decisions
-    explained: set[int] = set()
+    same: dict[tuple[int, frozenset[int]], list[int]] = {}
+    for number, decision in enumerate(decisions):
+        same.setdefault((decision.epoch, frozenset(decision.isr)), []).append(number)
+    answered: dict[int | str, list[float]] = {}
     for frame in read.frames:
         if frame.api != "AlterPartition" or not frame.request:
             continue
+        since = _may_propose_since(read, frame, answered.setdefault(frame.source, []))
         part, leader = read.part(frame.body), read.replica(frame.source)
         if part is None or leader is None:
             continue
         ids = part.get("NewIsr") or [each["BrokerId"] for each in part.get("NewIsrWithEpochs") or ()]
         isr = read.isr(ids)
-        window = Window(_may_propose_since(read, frame), frame.arrived, (frame.number,))
+        window = Window(since, frame.arrived, (frame.number,))
         yield make.proposed(window, leader, read.epoch(part.get("LeaderEpoch")), isr)
         answer = read.answer.get(frame.number)
         if answer is None or frame.passed is None:
@@ -48,37 +70,27 @@ def decided(context: Context) -> Iterator[Observation[Partition]]:
             continue
         result = read.replica(told["LeaderId"]), read.epoch(told["LeaderEpoch"]), read.isr(told["Isr"])
         assignment = None
-        for number, decision in enumerate(decisions):
-            same = (decision.epoch, frozenset(decision.isr)) == (told["LeaderEpoch"], frozenset(told["Isr"]))
-            if same and number not in explained and frame.passed <= decision.latest:
-                explained.add(number)
+        unexplained = same.get((told["LeaderEpoch"], frozenset(told["Isr"])), [])
+        for place, number in enumerate(unexplained):
+            decision = decisions[number]
+            if frame.passed <= decision.latest:
+                explained.add(unexplained.pop(place))
                 window = attrs.evolve(window, latest=min(answer.arrived, decision.latest))
                 assignment = decision.assignment
                 break
         yield make.proposal_handled(window, leader, result, assignment)
-    for number, decision in enumerate(decisions):
-        if number not in explained:
-            yield _decided(context, decision)
-    if read.kraft:
-        yield from kraft.fences(context)
-    else:
-        yield from zookeeper.isr_writes(context)
-    for each in contradictions(read, () if read.kraft else zookeeper.state_writes(read)):
-        yield make.contradicted(Window(each.at, each.at, each.frames), each.label, each.why)
 
 
-def _may_propose_since(read: PartitionRecording, frame: Seen) -> float:
+def _may_propose_since(read: PartitionRecording, frame: Seen, answered: list[float]) -> float:
     """Return the earliest time at which a leader may have decided to send a proposal. A leader first waits for the
-    response to its previous proposal.
+    response to its previous proposal. `answered` contains the times of the responses to earlier proposals, in order.
     """
-    answered = [
-        answer.passed
-        for request in read.frames
-        if request.api == "AlterPartition" and request.request and request.source == frame.source
-        if request.number < frame.number and (answer := read.answer.get(request.number)) is not None
-        if answer.passed is not None and answer.passed <= frame.arrived
-    ]
-    return max([0.0, *answered])
+    known = bisect.bisect_right(answered, frame.arrived)
+    since = answered[known - 1] if known else 0.0
+    answer = read.answer.get(frame.number)
+    if answer is not None and answer.passed is not None:
+        bisect.insort(answered, answer.passed)
+    return max(0.0, since)
 
 
 def _decided(context: Context, decision: Decision) -> Observation[Partition]:

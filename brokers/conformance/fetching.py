@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator
 from itertools import chain, pairwise
 
@@ -19,7 +20,7 @@ def fetched(context: Context, follower: int) -> Iterator[Group]:
     before, checked = -NEVER, False
     nothing: list[Exchange | None] = [None]
     read = context.read
-    asked = [frame.arrived for frame in questions(read, read.assignment[follower])]
+    asked = sorted(frame.arrived for frame in questions(read, read.assignment[follower]))
     for fetch, following in pairwise(chain(fetches(read, follower), nothing)):
         assert fetch is not None
         found: list[Observation[Partition]] = []
@@ -36,7 +37,7 @@ def fetched(context: Context, follower: int) -> Iterator[Group]:
 
 def _continues(context: Context, fetch: Exchange, following: Exchange | None, asked: list[float]) -> bool:
     """Return whether a follower handled a fetch response, judging by its next fetch request. `asked` contains the times
-    of its OffsetForLeaderEpoch requests.
+    of its OffsetForLeaderEpoch requests, in order.
     """
     read, processes = context.read, context.processes
     answer, told, follower = fetch.answer, fetch.told, read.replica(fetch.frame.source)
@@ -48,7 +49,7 @@ def _continues(context: Context, fetch: Exchange, following: Exchange | None, as
     if processes.is_dead(follower, passed):
         return False
     seen, after = seen_fetch(read, fetch), seen_fetch(read, following)
-    asks = any(passed <= each < arrived for each in asked)
+    asks = bisect.bisect_left(asked, passed) < bisect.bisect_left(asked, arrived)
     same = (after.leader, after.epoch) == (seen.leader, seen.epoch)
     return same and not asks and passed <= arrived < processes.dies(follower, passed)
 

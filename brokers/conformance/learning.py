@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator
 
 from leadline.brokers.conformance import applying, zookeeper
@@ -23,6 +24,8 @@ def learned(context: Context, fetched: FirstFetches) -> Iterator[Observation[Par
     """
     read = context.read
     written = () if read.kraft else zookeeper.written_epochs(read)  # `contradictions` checks all ISRs of these
+    again = applying.told_again(context) if read.kraft else set()
+    answered, received = applying.answered_changes(read), _received(context)
     for told in context.controller.told:
         if told.leader < 0:
             context.notes["leader epochs without a leader, which the model does not number"] += 1
@@ -35,27 +38,33 @@ def learned(context: Context, fetched: FirstFetches) -> Iterator[Observation[Par
         if told.assignment is not None and broker not in told.assignment.replicas:
             yield from applying.left(context, told, broker, epoch)
             continue
-        is_again = read.kraft and applying.is_told_again(context, told)
-        if not is_again:
+        if told not in again:
             dies = context.processes.dies(broker, told.passed)
             latest = fetched.shown.get(told, NEVER) if read.kraft else told.answered
-            sent = told.sent if _is_first(context, told) else told.passed
+            sent = told.sent if _is_first(context, told, received[told.broker]) else told.passed
             window, is_known = Window(sent, min(latest, dies), (told.frame,)), told.epoch in written
             known = leader, epoch, read.isr(list(told.isr))
             yield context.make.learned(window, broker, *known, optional=latest >= dies, isr_is_known=is_known)
-        if broker == leader and (is_again or told.assignment is not None):
-            yield applying.applied(context, told, broker)
+        if broker == leader and (told in again or told.assignment is not None):
+            yield applying.applied(context, told, broker, answered)
 
 
-def _is_first(context: Context, told: Told) -> bool:
-    """Return whether an announcement is the first one that a broker receives after a start.
+def _received(context: Context) -> dict[int, list[float]]:
+    """Return the times of the announcements to each broker, in order."""
+    found: dict[int, list[float]] = {}
+    for told in sorted(context.controller.told, key=lambda each: each.passed):
+        found.setdefault(told.broker, []).append(told.passed)
+    return found
+
+
+def _is_first(context: Context, told: Told, received: list[float]) -> bool:
+    """Return whether an announcement is the first one that a broker receives after a start. `received` contains the
+    times of all announcements to the broker.
 
     In the model, such a broker learns only of the current epoch. If another epoch begins before the announcement
     arrives, the broker learns of the announced epoch when the controller sends it. No other process can notice the
     difference.
     """
     start = context.processes.started(context.read.replica(told.broker), told.passed)
-    return (
-        not any(each.broker == told.broker and start <= each.passed < told.passed for each in context.controller.told)
-        and told.sent >= start
-    )
+    none_before = bisect.bisect_left(received, start) >= bisect.bisect_left(received, told.passed)
+    return none_before and told.sent >= start

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -136,4 +138,5 @@ def applied_by(read: PartitionRecording, node: object, offset: int, passed: floa
     publishers have got the new image. A broker that starts gets its first image before it asks to be unfenced.
     """
     reached = read.applied.get(node, ())  # type: ignore[call-overload]
-    return next((at for at, applied in reached if at >= passed and applied >= offset), NEVER)
+    first = bisect.bisect_left(reached, passed, key=lambda each: each[0])
+    return next((at for at, applied in itertools.islice(reached, first, None) if applied >= offset), NEVER)

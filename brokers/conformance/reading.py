@@ -181,6 +181,8 @@ def _read_frames(read: PartitionRecording) -> None:
                 _read_metadata(read, frame)
     read.frames.sort(key=lambda frame: frame.number)
     read.metadata.sort(key=lambda each: each.frame.number)
+    for applied in read.applied.values():
+        applied.sort()
 
 
 def _read_heartbeat(read: PartitionRecording, frame: Seen) -> None:

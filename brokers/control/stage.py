@@ -9,19 +9,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from leadline.brokers import zookeeper
-from leadline.brokers.behind_proxy import cluster_behind
-from leadline.brokers.client import Client
+from leadline.brokers.behind_proxy import observed_cluster
 from leadline.brokers.control.plan import ControlPlan
 from leadline.brokers.control.sight import ControlSight, SeenBroker, SeenRequest, SeenZooKeeper
 from leadline.brokers.driver.stage import CONTROLLER_PATH, PARTITION, READY_SECONDS, STATE_PATH, TOPIC
 from leadline.brokers.driver.waiting import NotMade, until
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
-from leadline.brokers.messages.jars import definitions_of
 from leadline.brokers.messages.leader_and_isr import partition_states
 from leadline.brokers.pace import pace
 from leadline.brokers.pending import Refused, Unanswered
-from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.traffic import Hold
@@ -73,11 +70,9 @@ class ControlStage:
         """What ZooKeeper tells each controller about the live brokers, which is held."""
         self._since = dict.fromkeys(self.replicas, 0)
         self._stack = ExitStack()
-        definitions = definitions_of(release)
-        self.proxy = self._stack.enter_context(Proxy(definitions, recording))
         count = len(self.replicas) + len(self.controllers)
-        self.cluster = self._stack.enter_context(cluster_behind(self.proxy, release, folder, count, SETTINGS))
-        self.client = Client(definitions, self.cluster.ports.advertised)
+        self._observed = self._stack.enter_context(observed_cluster(release, folder, count, SETTINGS, recording))
+        self.proxy, self.cluster, self.client = self._observed.proxy, self._observed.cluster, self._observed.client
 
     def __enter__(self) -> Self:
         return self
@@ -93,13 +88,11 @@ class ControlStage:
         Raises:
             BrokerError: if a process does not start, or the topic cannot be created or replicated.
         """
-        first, *others = self.controllers
-        self.cluster.start(["zookeeper", first])
-        self.cluster.start([*self.replicas, *others])
+        self._observed.start(self.replicas, self.controllers)
         limit = READY_SECONDS * self.pace
         try:
             until(self._all_are_known, limit, "the brokers are not registered")
-            self.client.create_topic(first, TOPIC, [list(self.replicas)])
+            self.client.create_topic(self.controllers[0], TOPIC, [list(self.replicas)])
             until(self._is_replicated, limit, "the topic is not replicated")
         except (NotMade, Refused, Unanswered) as error:
             raise BrokerError(f"cannot start the replay: {error}") from error

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from leadline.brokers import zookeeper
-from leadline.brokers.behind_proxy import cluster_behind
-from leadline.brokers.client import Client
-from leadline.brokers.cluster import Cluster
+from leadline.brokers.behind_proxy import ObservedCluster, observed_cluster
 from leadline.brokers.driver.plan import Plan
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
-from leadline.brokers.messages.jars import definitions_of
 from leadline.brokers.messages.leader_and_isr import partition_states
 from leadline.brokers.messages.requests import read_metadata
 from leadline.brokers.pace import pace
 from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.ports import Node
-from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.traffic import Hold
@@ -93,10 +89,9 @@ class Stage:
         """For each broker that reads the metadata log after a start, the offset from which on elections are held."""
         self._holds: dict[tuple[str, bool, Node, Node], Hold] = {}
         self._stack = ExitStack()
-        self.definitions = definitions_of(release)
-        self.proxy = self._stack.enter_context(Proxy(self.definitions, recording))
-        self.cluster = self._stack.enter_context(self._cluster(folder))
-        self.client = Client(self.definitions, self.cluster.ports.advertised)
+        self._observed = self._stack.enter_context(self._cluster(folder, recording))
+        self.definitions, self.proxy = self._observed.definitions, self._observed.proxy
+        self.cluster, self.client = self._observed.cluster, self._observed.client
 
     def __enter__(self) -> Self:
         return self
@@ -106,14 +101,14 @@ class Stage:
     ) -> None:
         self._stack.close()
 
-    def _cluster(self, folder: Path) -> Cluster:
-        brokers = len(self.replicas) + (0 if self.release.kraft else 1 + self.plan.fails_over)
+    def _cluster(self, folder: Path, recording: RecordingWriter | None) -> AbstractContextManager[ObservedCluster]:
+        brokers = len(self.replicas) + len(self._controllers)
         lags = {
             leader: {"replica.lag.time.max.ms": str(int(seconds * self.pace * 1000))}
             for leader, seconds in self.plan.lag_seconds.items()
         }
         log_dirs = 2 if self.plan.start.bounds.lost_directories else 1
-        return cluster_behind(self.proxy, self.release, folder, brokers, self._settings(), lags, log_dirs=log_dirs)
+        return observed_cluster(self.release, folder, brokers, self._settings(), recording, lags, log_dirs=log_dirs)
 
     def _settings(self) -> dict[str, str]:
         if not self.release.kraft:
@@ -129,11 +124,7 @@ class Stage:
         Raises:
             BrokerError: if a process does not start, or the topic cannot be created or replicated.
         """
-        if self.release.kraft:
-            self.cluster.start()
-        else:
-            self.cluster.start(["zookeeper", self.plan.brokers])
-            self.cluster.start([*self.replicas, *self._spare_controllers])
+        self._observed.start(self.replicas, self._controllers)
         bounds = self.plan.start.bounds
         min_isr = OLD_MIN_ISR if bounds.min_isr_raises else bounds.min_insync_replicas
         configs = {
@@ -171,9 +162,9 @@ class Stage:
         return self.held("Fetch", True, follower, 0) is not None
 
     @property
-    def _spare_controllers(self) -> range:
-        """The brokers without replicas that may become the controller later."""
-        return range(self.plan.brokers + 1, self.plan.brokers + 1 + self.plan.fails_over)
+    def _controllers(self) -> range:
+        """The brokers without replicas: the controller, and those that may become the controller later (ZooKeeper)."""
+        return range(self.plan.brokers, self.plan.brokers + (0 if self.release.kraft else 1 + self.plan.fails_over))
 
     def hide_from_controller(self) -> Hold:
         """Hold the frames that ZooKeeper sends to the controller. Return the `Hold`."""
