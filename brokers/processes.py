@@ -106,8 +106,11 @@ class OwnedProcess:
                 seconds.
         """
         end = time.monotonic() + seconds
-        while not is_done():
-            if not self.is_running:
+        while True:
+            running = self.is_running  # asked first, because the condition may be that the process has ended
+            if is_done():
+                return
+            if not running:
                 raise BrokerError(f"{self.name} ended before it was ready ({_ending(self.status)}): {self.reason()}")
             if time.monotonic() > end:
                 raise BrokerError(f"{self.name} was not ready after {seconds:.0f} seconds: {self.reason()}")

@@ -10,6 +10,7 @@ import argparse
 import datetime
 import itertools
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -36,6 +37,9 @@ MOST_COUNTED = 10
 
 FAILED = "failed"
 """The judgement of a reproduction that ended without a report."""
+
+_TEMPORARY = re.compile(r"\S*/leadline-[^/\s]+/")
+"""A folder that exists only during a replay."""
 
 _GOOD = {Judgement.REPRODUCED.value, Judgement.ABSENT.value}
 
@@ -116,7 +120,8 @@ def _tried(bug: Bug) -> Iterator[Try]:
     except subprocess.TimeoutExpired:
         reason = f"no report after {TRY_SECONDS:.0f} seconds"
     except ValueError:
-        reason = done.stderr.strip().rpartition("\n")[2] or f"no report, exit code {done.returncode}"
+        last = done.stderr.strip().rpartition("\n")[2]
+        reason = _TEMPORARY.sub("", last) or f"no report, exit code {done.returncode}"
     else:
         for each, left_out in zip(told["replays"], ("", told["left_out"]), strict=True):
             made = (each["release"], each["judgement"], each["reason"], each["seconds"])

@@ -23,6 +23,7 @@ from leadline.brokers.cluster import Cluster, nodes_of
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.java import java_for
 from leadline.brokers.ports import Ports, free_ports
+from leadline.brokers.processes import OwnedProcess
 from leadline.brokers.releases import BrokerRelease, broker_release
 from tests.brokers.fake_java import install
 
@@ -165,6 +166,22 @@ def test_a_busy_port_is_named_with_the_process_that_uses_it(tmp_path: Path) -> N
         pytest.raises(BrokerError, match=rf"broker 1 .* port {ports.real[1]} .* in use by process {os.getpid()}"),
     ):
         running.start()
+
+
+def test_a_process_that_ends_just_after_it_was_asked_has_ended(tmp_path: Path) -> None:
+    process = OwnedProcess("it", ["/bin/true"], tmp_path / "log", tmp_path)
+    asked = 0
+
+    def has_ended() -> bool:
+        nonlocal asked
+        asked += 1
+        if asked == 1:  # it is running when it is asked, and ends before the answer is used
+            assert process._process.wait(30) == 0
+            return False
+        return process.status == 0
+
+    process.wait(has_ended, 30.0)
+    assert asked == 2
 
 
 def test_a_broker_that_does_not_come_up_says_why(tmp_path: Path) -> None:
