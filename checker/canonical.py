@@ -19,31 +19,22 @@ from __future__ import annotations
 
 import copy
 import functools
-import itertools
 import operator
 from collections.abc import Iterable, Sequence
-from types import MemberDescriptorType
 from typing import TypeVar, cast
-
-import attrs
 
 from leadline.checker.bag import Bag
 from leadline.checker.content import content
 from leadline.checker.map import Map
+from leadline.checker.sameness import ATOMS, has_methods_of, is_made_of_fields, is_plain_tuple, is_same, slots
 from leadline.checker.state import roles
 
 T = TypeVar("T")
 
-HASH = "_attrs_cached_hash"
-"""The attribute in which attrs stores the hash of an instance of a class with ``cache_hash=True``."""
-
 MOST_MEMBERS, MOST_COLLECTIONS = 100_000, 30_000
 """The maximum numbers of members and of collections in the cache. A full cache is emptied."""
 
-_ATOMS = frozenset((int, bool, str, bytes, type(None)))
-"""The types whose equal values are indistinguishable. `float` is not one of them, because 0.0 equals -0.0."""
-
-_NOT_SEARCHED = _ATOMS | {float}
+_NOT_SEARCHED = ATOMS | {float}
 
 
 def canonical(value: T, before: object = None) -> T:
@@ -119,7 +110,7 @@ def _copy(value: object) -> object:
     except TypeError:  # a base class is written in C
         return copy.copy(value)
     cls: type = type(value)
-    for slot in _slots(cls):
+    for slot in slots(cls):
         try:
             slot.__set__(twin, slot.__get__(value))
         except AttributeError:
@@ -127,11 +118,6 @@ def _copy(value: object) -> object:
     if hasattr(twin, "__dict__"):
         vars(twin).update(vars(value))
     return twin
-
-
-@functools.cache
-def _slots(cls: type) -> tuple[MemberDescriptorType, ...]:
-    return tuple(item for base in cls.__mro__ for item in vars(base).values() if isinstance(item, MemberDescriptorType))
 
 
 class _Kept:
@@ -191,7 +177,7 @@ class _Kept:
         of_type = self._by_value.setdefault(type(member), {})
         known = of_type.get(member)
         if known is not None:
-            return known if _is_same(known, member) else canonical(member)
+            return known if is_same(known, member) else canonical(member)
         made = canonical(member)
         if _is_understood(made):
             if len(self._by_identity) >= MOST_MEMBERS:
@@ -243,68 +229,19 @@ class _Kept:
 _kept = _Kept()
 
 
-def _is_same(one: object, other: object) -> bool:
-    """Return whether two equal values are indistinguishable except by identity.
-
-    Parameters:
-        one: a value for which `_is_understood` returns true.
-        other: a value that is equal to `one`.
-    """
-    if one is other:
-        return True
-    if type(one) is not type(other):
-        return False
-    if type(one) in _ATOMS:
-        return True
-    if isinstance(one, frozenset) and isinstance(other, frozenset):
-        return _is_same_in_order(canonical(one), canonical(other))
-    if isinstance(one, Bag) and isinstance(other, Bag):
-        one, other = canonical(one), canonical(other)
-        return _is_same_in_order(one, other) and all(map(_is_same, one.values(), other.values()))
-    if isinstance(one, Map) and isinstance(other, Map):
-        one, other = canonical(one), canonical(other)
-        return _is_same_in_order(one, other) and all(map(_is_same, one.values(), other.values()))
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return all(map(_is_same, one, other))
-    cls: type = type(one)
-    pairs = [(getattr(one, name), getattr(other, name)) for name, *_ in roles(cls)]
-    return _is_made_of_fields(cls) and all(itertools.starmap(_is_same, pairs))
-
-
-def _is_same_in_order(ones: Iterable[object], others: Iterable[object]) -> bool:
-    """Compare two equal canonical collections member by member. Return whether they are indistinguishable."""
-    return all(one == other and _is_same(one, other) for one, other in zip(ones, others, strict=True))
-
-
 def _is_understood(value: object) -> bool:
-    """Return whether `_is_same` can compare a value correctly.
+    """Return whether `is_same` can compare a value correctly.
 
     This is true for built-in values, for enum members and other objects that are equal only to themselves, and for
     attrs values, tuples, sets and bags of such values.
     """
     cls: type = type(value)
-    if cls in _ATOMS or _has_methods_of(cls, object, "__eq__"):
+    if cls in ATOMS or has_methods_of(cls, object, "__eq__"):
         return True
     if cls is frozenset or cls is Bag:
         return all(map(_is_understood, cast(frozenset[object], value)))
     if isinstance(value, Map):
         return cls is Map and all(map(_is_understood, (*value, *value.values())))
     if isinstance(value, tuple):
-        is_plain = _has_methods_of(cls, tuple, "__eq__", "__hash__") and not hasattr(value, "__dict__")
-        return is_plain and all(map(_is_understood, value))
-    return _is_made_of_fields(cls) and all(_is_understood(getattr(value, name)) for name, *_ in roles(cls))
-
-
-def _has_methods_of(cls: type, base: type, *names: str) -> bool:
-    return all(getattr(cls, name) is getattr(base, name) for name in names)
-
-
-@functools.cache
-def _is_made_of_fields(cls: type) -> bool:
-    """Return whether the instances of a class contain only attrs fields, and ``__eq__`` compares all of them."""
-    if "__attrs_attrs__" not in vars(cls) or not attrs.inspect(cls).added_eq or not attrs.inspect(cls).is_frozen:
-        return False
-    fields = attrs.fields(cls)
-    is_compared = all(field.eq is True and field.eq_key is None for field in fields)
-    names = {slot.__name__ for slot in _slots(cls)}
-    return is_compared and not cls.__dictoffset__ and names <= {HASH, *(field.name for field in fields)}
+        return is_plain_tuple(cls) and all(map(_is_understood, value))
+    return is_made_of_fields(cls) and all(_is_understood(getattr(value, name)) for name, *_ in roles(cls))

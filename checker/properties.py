@@ -247,16 +247,24 @@ class Property:
             if not isinstance(outcome, Iterator):
                 raise SpecError(f"{self.kind.value} {self.name} must return True or False, not {outcome!r}")
             for sentence in outcome:
-                if not isinstance(sentence, str):
-                    raise SpecError(
-                        f"{self.kind.value} {self.name} must yield a str that describes what is wrong, not {sentence!r}"
-                    )
-                if _ADDRESS.search(sentence):
-                    raise SpecError(
-                        f"{self.kind.value} {self.name} yields the address of an object: "
-                        f"{_ADDRESS.sub('>', sentence)!r}; name the object's values, or define __repr__ for its class"
-                    )
+                self.check_reason(sentence)
                 yield sentence
+
+    def check_reason(self, sentence: object) -> None:
+        """Check a value that the predicate yielded.
+
+        Raises:
+            SpecError: if the value is not a sentence, or if it shows the address of an object.
+        """
+        if not isinstance(sentence, str):
+            raise SpecError(
+                f"{self.kind.value} {self.name} must yield a str that describes what is wrong, not {sentence!r}"
+            )
+        if _ADDRESS.search(sentence):
+            raise SpecError(
+                f"{self.kind.value} {self.name} yields the address of an object: "
+                f"{_ADDRESS.sub('>', sentence)!r}; name the object's values, or define __repr__ for its class"
+            )
 
 
 def invariant(

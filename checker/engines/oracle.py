@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from leadline.checker.action import ActionInstance
@@ -71,7 +71,8 @@ class OracleSearch(Generic[S]):
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._deadlock = spec.checks_of(Kind.DEADLOCK)
         self.liveness: dict[Property, Trace[S] | None] = {}
-        self._level: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
+        self._level: list[S] = []
+        self._in_level: set[S] = set()
         self._frontier: list[S] = []
         self._has_begun = False
         self._outside: set[S] = set()
@@ -111,7 +112,7 @@ class OracleSearch(Generic[S]):
         )
 
     def _covered(self) -> CoverageCounts:
-        spec, within = self.spec, [state for state in self.arrivals if state not in self._outside]
+        spec, within = self.spec, self._within(self.arrivals)
         enabled = Counter[ActionInstance[S]]()
         for state in within[: self.statistics.expanded]:
             taken = {instance for instance, _ in spec.successors(state, drawn=True)}
@@ -138,8 +139,8 @@ class OracleSearch(Generic[S]):
                 self._expand(self._frontier.pop())
             if not self._level:
                 return None
-            frontier = [state for state in self._level if state not in self._outside]
-            self._level = {}
+            frontier = self._within(self._level)
+            self._level, self._in_level = [], set()
             if frontier:
                 self._levels.append(len(frontier))
                 self.statistics.depth += 1
@@ -148,6 +149,10 @@ class OracleSearch(Generic[S]):
             if frontier and self.statistics.depth == self.limits.depth:
                 return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
             self._frontier = frontier[::-1]
+
+    def _within(self, states: Iterable[S]) -> list[S]:
+        """Return the states for which `Spec.within` is true."""
+        return [state for state in states if state not in self._outside] if self._outside else [*states]
 
     def _check_liveness(self) -> Stop | None:
         """Check the liveness properties, after all states have been found. See `leadline.checker.liveness.decide`."""
@@ -203,7 +208,7 @@ class OracleSearch(Generic[S]):
             count.distinct += successor not in self._outside
             if self.limits.coverage and successor not in self._outside:
                 self._distinct.update({instance, instance.of_search})
-        elif successor in self._level:
+        elif successor in self._in_level:
             self.arrivals[successor].append((state, instance.of_search))
         self.statistics.generated += 1
         count.generated += 1
@@ -216,7 +221,9 @@ class OracleSearch(Generic[S]):
     def _found(self, state: S, arrivals: list[tuple[S, ActionInstance[S]]]) -> None:
         if self.limits.max_states is not None and len(self.arrivals) == self.limits.max_states:
             raise StopSearch(Stop(StopKind.STATES, f"reached {counted(self.limits.max_states, 'state')}"))
-        self.arrivals[state] = self._level[state] = arrivals
+        self.arrivals[state] = arrivals
+        self._level.append(state)
+        self._in_level.add(state)
         if self.spec.is_within(state):
             self.statistics.distinct += 1
         else:
@@ -242,7 +249,7 @@ class OracleSearch(Generic[S]):
         return [item.name for item, seen in self.sightings.items() if seen and not item.kind.is_witness]
 
     def _publish(self) -> None:
-        found = len(self._level.keys() - self._outside) if self._outside else len(self._level)
+        found = len(self._within(self._level))
         self.statistics.levels = tuple(filter(None, [*self._levels, found]))
         self.statistics.queue = self.statistics.distinct - self.statistics.expanded
         self.statistics.seconds = self._published_at = self.budget.seconds

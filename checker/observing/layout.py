@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from leadline.checker.canonical import HASH, canonical
+from leadline.checker.canonical import canonical
 from leadline.checker.observing.domains import NO_VALUE, Domain, Kinds
 from leadline.checker.observing.nodes import (
     COLLECTIONS,
@@ -30,6 +30,7 @@ from leadline.checker.observing.nodes import (
     copies_unread,
 )
 from leadline.checker.result import Widest
+from leadline.checker.sameness import HASH
 from leadline.checker.settings import DEFAULT
 from leadline.checker.state import is_component, is_constant, variables
 from leadline.checker.values import difference, refusal

@@ -22,6 +22,7 @@ import attrs
 
 from leadline.checker.engines import oracle
 from leadline.checker.engines.budget import Budget
+from leadline.checker.engines.compiled.direct import DirectSearch, search_class
 from leadline.checker.engines.compiled.forecast import Forecast, SlowerThanCalling, expected_states, is_narrow
 from leadline.checker.engines.evidence import nothing_searched
 from leadline.checker.engines.oracle import OracleSearch
@@ -152,12 +153,13 @@ def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tun
     if budget.swallowed:  # the spec caught an interrupt, so the states may be wrong
         return nothing_searched(spec, "oracle", budget.swallowed)
     look = _Look[S](progress, tuning)
-    search = OracleSearch(spec, limits, budget=budget, look=look, tuning=tuning)
+    search = search_class(limits)(spec, limits, budget=budget, look=look, tuning=tuning)
     try:
         if len(initials) > tuning.sample and limits.depth != 1:  # a search with depth 1 expands no state
             sample = initials[: tuning.sample]
             begins = attrs.evolve(spec, initial_states=lambda _: sample)
-            of_sample = OracleSearch(begins, attrs.evolve(limits, depth=2, coverage=False), look=look, tuning=tuning)
+            first_levels = attrs.evolve(limits, depth=2, coverage=False)
+            of_sample = DirectSearch(begins, first_levels, look=look, tuning=tuning)
             result = within(of_sample.budget, begins, "oracle", of_sample.run)
             if result.interrupted:
                 return attrs.evolve(result, spec=spec)

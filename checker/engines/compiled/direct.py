@@ -1,0 +1,164 @@
+"""Breadth-first search by direct calls. It has the same result as the oracle, but does less work for each step.
+
+A next state is looked up first. If an equal state was found earlier, and the two are the same (see `is_same`), then the
+next state has already passed all checks, and the earlier state is used instead. Otherwise, and where a call raises an
+exception, the methods of `Spec` and of the oracle make the checks and report the errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import GeneratorType
+from typing import Any, Generic, TypeVar
+
+from leadline.checker.action import ActionInstance
+from leadline.checker.canonical import canonical
+from leadline.checker.engines.budget import Budget, StopSearch
+from leadline.checker.engines.evidence import Sighting
+from leadline.checker.engines.oracle import OracleSearch
+from leadline.checker.engines.progress import Progress
+from leadline.checker.properties import Kind, Property
+from leadline.checker.result import Limits, Stop, StopKind
+from leadline.checker.sameness import is_same
+from leadline.checker.settings import DEFAULT, Tuning
+from leadline.checker.spec import Spec
+from leadline.checker.state import check_shape
+from leadline.checker.support.messages import counted
+
+S = TypeVar("S")
+
+
+class _Found(list[tuple[S, ActionInstance[S]]], Generic[S]):
+    """A state that was found: the last step of every shortest path to it.
+
+    Attributes:
+        state: the state.
+        level: the number of the level that contains the state. -1 if the state has not been added to the search yet.
+    """
+
+    __slots__ = ("level", "state")
+
+    def __init__(self, state: S) -> None:
+        self.state = state
+        self.level = -1
+
+
+class DirectSearch(OracleSearch[S]):
+    """A breadth-first search that does not collect coverage. See `OracleSearch`."""
+
+    arrivals: dict[S, _Found[S]]  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        spec: Spec[S],
+        limits: Limits,
+        progress: Progress | None = None,
+        budget: Budget | None = None,
+        look: Callable[[OracleSearch[S]], None] | None = None,
+        tuning: Tuning = DEFAULT,
+    ) -> None:
+        assert not limits.coverage, "see `search_class`"
+        super().__init__(spec, limits, progress, budget, look, tuning)
+        self._class = type(spec.initials()[0])
+        self._state_calls = [(item, _predicate(item)) for item in self._state_checks]
+        self._step_calls = [(item, _predicate(item)) for item in self._step_checks]
+
+    def _expand(self, state: S) -> None:
+        self._purity.check(state)
+        steps = 0
+        for instance in self.spec.instances:
+            try:
+                found = [self._looked_up(successor, state) for successor in instance.successors(state)]
+            except (KeyboardInterrupt, MemoryError):
+                raise
+            except BaseException:  # call it again, to report the error
+                found = [_Found(successor) for successor in self.spec.take(instance, state)]
+            for each in found:
+                self._arrive(state, instance, each)
+            steps += len(found)
+        if self._deadlock and not steps and not self.spec.is_final(state):
+            self._see(self._deadlock[0], Sighting(state))
+        self.statistics.count_expanded(steps)
+
+    def _looked_up(self, successor: S, state: S) -> _Found[S]:
+        """Return the entry of a next state, or a new one that has yet to be added to the search.
+
+        Raises:
+            Exception: if the next state is not valid. `Spec.take` then raises the error to be reported.
+        """
+        found = self.arrivals.get(successor)
+        if found is not None and is_same(found.state, successor):
+            return found
+        if type(successor) is not self._class:
+            raise TypeError
+        check_shape(successor, state)
+        return _Found(canonical(successor, state))
+
+    def _arrive(self, state: S, instance: ActionInstance[S], found: _Found[S]) -> None:
+        """Count a step, and check it."""
+        count = self.statistics.actions[instance.action.name]
+        if found.level < 0:
+            new = found
+            self._values.check(new.state, state)
+            found = self._added(new)
+            count.distinct += found is new and found.state not in self._outside
+        if found.level == len(self._levels):
+            found.append((state, instance))
+        self.statistics.generated += 1
+        count.generated += 1
+        after = found.state
+        for item, predicate in self._step_calls:
+            verdict = _verdict(item, predicate, state, after)
+            if verdict is not True and (verdict is False or self._shows(item, state, after)):
+                self._see(item, Sighting(state, (instance, after)))
+
+    def _found(self, state: S, arrivals: list[tuple[S, ActionInstance[S]]]) -> None:
+        self._added(_Found(state)).extend(arrivals)
+
+    def _added(self, new: _Found[S]) -> _Found[S]:
+        """Add a state to the search. Return its entry, which is another one if an equal state was found earlier."""
+        state, most = new.state, self.limits.max_states
+        if most is not None and len(self.arrivals) == most and state not in self.arrivals:
+            raise StopSearch(Stop(StopKind.STATES, f"reached {counted(most, 'state')}"))
+        found = self.arrivals.setdefault(state, new)
+        if found is new:
+            new.level = len(self._levels)
+            self._level.append(state)
+            if self.spec.constraint is None or self.spec.is_within(state):
+                self.statistics.distinct += 1
+            else:
+                self._outside.add(state)
+                self.statistics.outside += 1
+            for item, predicate in self._state_calls:
+                verdict = _verdict(item, predicate, state)
+                if verdict is not True and (verdict is False or self._shows(item, state)):
+                    self._see(item, Sighting(state))
+        return found
+
+
+def search_class(limits: Limits) -> type[OracleSearch[Any]]:
+    """Return the fastest class that searches by direct calls within the given limits."""
+    return OracleSearch if limits.coverage else DirectSearch
+
+
+def _predicate(item: Property) -> Callable[..., object]:
+    """Return the predicate of a property if it alone decides. Otherwise, return a function that returns None."""
+    return item.function if item.kind in (Kind.INVARIANT, Kind.STEP_INVARIANT) and not item.at_rest else lambda *_: None
+
+
+def _verdict(item: Property, predicate: Callable[..., object], *states: object) -> bool | None:
+    """Return whether a predicate is true. Return None if `Spec.complaint` must decide, for example because the
+    predicate raised an exception.
+    """
+    try:
+        outcome = predicate(*states)
+        if type(outcome) is GeneratorType:
+            for reason in outcome:
+                item.check_reason(reason)
+                return False
+            return True
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException:
+        return None
+    return outcome if outcome is True or outcome is False else None
