@@ -22,6 +22,7 @@ from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.result import Result
 from tests.programs import properties
+from tests.specs.direct import same_by_direct_calls
 from tests.specs.going_wrong import ONLY_LEARNED
 
 LIMITS = Limits(depth=3, keep_going=True)
@@ -125,8 +126,10 @@ def compare_properties(text: str, seed: int) -> tuple[Counts, int]:
 
 
 def _direct(spec: Spec[Any]) -> tuple[OracleSearch[Any], Result]:
-    search = OracleSearch(spec, LIMITS, tuning=TUNING)
-    return search, search.run()
+    try:
+        return same_by_direct_calls(spec, LIMITS, TUNING)
+    except AssertionError as error:
+        raise Different(f"direct calls: {error}") from error
 
 
 def _is_refused(spec: Spec[Any], oracle: OracleSearch[Any]) -> bool:

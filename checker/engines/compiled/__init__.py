@@ -1,6 +1,6 @@
 """The compiled engine, a breadth-first search that uses the transition tables of the `learning` package.
 
-Read the modules in this order: `choose_engine` decides between transition tables and direct calls, based on a
+Read the modules in this order: `choose_engine` decides between transition tables and `direct` calls, based on a
 `forecast` of the number of states and on the `recurrence` of the values that calls read; `problem` defines a search
 problem; `search` is the breadth-first search, and `position` describes its progress; `block_parts` divides a block of
 states into parts; `expander` expands the block with the compiled loops of `kernel` and their `buffers`; `store` stores
