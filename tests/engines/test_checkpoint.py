@@ -42,13 +42,14 @@ from leadline.invariants.catalog import CATALOG
 from tests.specs import learning
 from tests.specs.agreement import Wide, answers
 from tests.suite.command import STAIRS, run_leadline, write
+from tests.suite.samples import sampled
 
 SPEC = CATALOG["atomic/kip-279"]
 KEEP_GOING = Limits(keep_going=True)
 SMALL = Tuning(block=50)
 
 
-@pytest.mark.parametrize("seed", [0, 3, 7])
+@pytest.mark.parametrize("seed", sampled([3, 0, 7], 3))
 def test_a_search_that_is_cut_off_anywhere_goes_on(seed: int, tmp_path: Path) -> None:
     expected = answers(learning.explore(SPEC, KEEP_GOING))
     folder = tmp_path / "saved"
@@ -236,7 +237,7 @@ def test_a_search_that_goes_on_finds_what_is_violated_later(tmp_path: Path) -> N
     """Evidence from an earlier run about a state's parent is used only for the parts that the predicate read."""
     spec = CATALOG["atomic/hw-truncation"]
     expected = answers(oracle.explore(spec, KEEP_GOING))
-    for depth in range(2, 9):
+    for depth in sampled(range(2, 9), 3):
         folder = tmp_path / str(depth)
         learning.explore(spec, Limits(keep_going=True, depth=depth), settings=CompiledSettings(checkpoint=folder))
         assert answers(learning.explore(spec, KEEP_GOING, settings=CompiledSettings(resume=folder))) == expected
@@ -452,9 +453,9 @@ def flipped(data: bytes, place: int, bit: int) -> bytes:
 
 def damages(name: str, data: bytes, draw: random.Random) -> Iterator[bytes]:
     """Damage to a file by a disk, an incomplete copy or another process."""
-    for _ in range(30):
+    for _ in sampled(range(30), 3):
         yield flipped(data, draw.randrange(len(data)), draw.randrange(8))
-    for _ in range(8):
+    for _ in sampled(range(8), 3):
         yield data[: draw.randrange(len(data))]
     first = draw.randrange(len(data))
     yield data[:first] + bytes(min(4096, len(data) - first)) + data[first + 4096 :]  # a hole
@@ -472,11 +473,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", ["spec.json", "search.json", "parents.bin", "arrivals.bin", "states-*.bin"])
 def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: str, whole: Path, tmp_path: Path) -> None:
-    """41 damages of each file: 205 in all."""
+    """16 damages of each file; with ``EVERY=1`` 41, 205 in all."""
     (original,) = whole.glob(name)
     expected, draw, refusals = answers(learning.explore(SPEC, KEEP_GOING)), random.Random(name), 0
     data = original.read_bytes()
-    for number, damaged in enumerate(damages(name, data, draw)):
+    tried = list(damages(name, data, draw))
+    for number, damaged in enumerate(tried):
         folder = tmp_path / str(number)
         shutil.copytree(whole, folder)
         (folder / original.name).write_bytes(damaged)
@@ -493,7 +495,7 @@ def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: st
             assert answers(found) == expected
             assert damaged == data or name == "spec.json"  # a blank in it may become another one
         shutil.rmtree(folder)
-    assert refusals >= 35
+    assert refusals >= 0.8 * len(tried)
 
 
 def rewritten(folder: Path, change: Callable[[dict[str, Any], dict[str, NDArray[Any]]], object]) -> None:
@@ -533,17 +535,21 @@ def set_progress(saved: dict[str, Any], name: str, value: object) -> None:
     saved["search"]["progression"][name] = value
 
 
+def test_what_is_rewritten_unchanged_is_resumed(whole: Path, tmp_path: Path) -> None:
+    """So the next test can fail."""
+    folder = tmp_path / "saved"
+    shutil.copytree(whole, folder)
+    rewritten(folder, lambda saved, arrays: None)
+    found = learning.explore(SPEC, attrs.evolve(KEEP_GOING, depth=9), settings=CompiledSettings(resume=folder))
+    assert found.reason == "reached depth 9"
+
+
 @pytest.mark.parametrize("what", IMPOSSIBLE)
 def test_what_no_search_can_have_saved_is_refused_whatever_its_checksums(
     what: str, whole: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "saved"
     shutil.copytree(whole, folder)
-    rewritten(folder, lambda saved, arrays: None)
-    assert (
-        learning.explore(SPEC, attrs.evolve(KEEP_GOING, depth=9), settings=CompiledSettings(resume=folder)).reason
-        == "reached depth 9"
-    )
     rewritten(folder, IMPOSSIBLE[what])
     with pytest.raises(
         LeadlineError, match=r"is damaged: |cannot be resumed because the spec or its data has changed: "
