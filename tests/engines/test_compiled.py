@@ -91,7 +91,7 @@ def test_three_brokers_get_the_same_answers(name: str) -> None:
 # --- random specs ---
 
 
-@settings(max_examples=75, suppress_health_check=list(HealthCheck))
+@settings(max_examples=75 if EVERY else 40, suppress_health_check=list(HealthCheck))
 @given(
     specs(),
     st.builds(

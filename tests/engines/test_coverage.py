@@ -41,6 +41,7 @@ from leadline.reports.runs.phrases import walked_lines
 from tests.specs.agreement import SMALL
 from tests.specs.going_wrong import ONLY_LEARNED
 from tests.specs.learning import learning
+from tests.suite.samples import sampled
 
 COVERAGE = Limits(coverage=True)
 
@@ -216,7 +217,7 @@ LOSSY = {"records": 1, "max_epoch": 1, "crashes": 0, "lossy_crashes": 1}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "bounds"), [("atomic/kip-320", {"records": 1}), ("kafka/4.0", LOSSY)])
+@pytest.mark.parametrize(("name", "bounds"), sampled([("atomic/kip-320", {"records": 1}), ("kafka/4.0", LOSSY)], 2))
 def test_learned_calls_run_every_line_and_branch_that_the_oracle_runs(name: str, bounds: dict[str, int]) -> None:
     spec, limits = CATALOG[name].with_bounds(bounds), Limits(coverage=True, keep_going=True)
     by_calls, learned = ENGINES["oracle"](spec, limits), compiled(spec, limits)

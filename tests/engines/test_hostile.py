@@ -18,8 +18,9 @@ from leadline.checker.engines import oracle
 from leadline.checker.settings import CompiledSettings
 from tests.specs import learning, random_specs
 from tests.specs.going_wrong import ONLY_LEARNED
+from tests.suite.samples import EVERY
 
-SPECS = int(os.environ.get("HOSTILE_SPECS", "60"))
+SPECS = int(os.environ.get("HOSTILE_SPECS", "60" if EVERY else "30"))
 LIMITS = Limits(depth=5, keep_going=True)
 
 

@@ -18,6 +18,7 @@ from tests.programs.__main__ import PROGRAMS, constructs
 from tests.programs.programs import source, spec_of
 from tests.programs.search import Counts, Different, compare
 from tests.programs.written import TEXTS
+from tests.suite.samples import sampled
 
 SAMPLE, PART = 80, 20
 FIRST = 7 * PROGRAMS
@@ -49,7 +50,7 @@ def test_random_programs_are_searched_as_by_direct_calls(first: int) -> None:
     assert total.applied > total.learned
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", sampled([*TEXTS], 2))
 def test_programs_written_by_hand_are_searched_as_by_direct_calls(name: str) -> None:
     counts = compare(spec_of(TEXTS[name], f"written {name}"), randomly=False)
     assert counts.states > 100  # it is not refused

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from leadline.checker import canonical as canonical_module
 from leadline.checker.bag import Bag
 from leadline.checker.canonical import canonical
+from tests.suite.samples import EVERY
 
 
 @frozen
@@ -86,7 +87,7 @@ def sets(draw: st.DrawFn) -> frozenset[Any]:
     return draw(st.frozensets(st.recursive(ATOMS, containers, max_leaves=12)))
 
 
-@settings(max_examples=120)
+@settings(max_examples=120 if EVERY else 50)
 @given(st.lists(sets(), min_size=1, max_size=6))
 def test_what_was_kept_before_neither_changes_a_value_nor_its_order(values: list[Any]) -> None:
     """Equal values, such as 1, True and 1.0, are kept in one table; none may stand for another."""

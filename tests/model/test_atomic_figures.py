@@ -10,7 +10,7 @@ import functools
 
 import pytest
 
-from leadline.checker import Limits, Result
+from leadline.checker import Limits, Result, Verdict
 from leadline.checker.engines.compiled import explore
 from leadline.invariants.catalog import CATALOG
 from tests.model.tla_figures import FIGURES, STATE_SPACES, bounds_of, row, spec_of
@@ -26,8 +26,7 @@ VIOLATIONS = [
 @functools.cache
 def searched(protocol: str, bounds: tuple[int, ...]) -> Result:
     """A whole space, searched once for all figures about it."""
-    spec = spec_of(protocol, bounds).with_properties(["weak_isr", "strong_isr", "follower_log_is_prefix"])
-    result = explore(spec, Limits(keep_going=True))
+    result = explore(spec_of(protocol, bounds), Limits(keep_going=True))
     assert result.exhausted
     return result
 
@@ -108,3 +107,22 @@ def test_shortest_counterexample_to_the_followers_prefix(
     protocol: str, bounds: tuple[int, ...], states: int | None
 ) -> None:
     assert shortest(protocol, bounds, "follower_log_is_prefix") == states
+
+
+# --- where a property declares that it is known to fail ---------------------------------------------------------
+
+ENOUGH = ((2, 2, 2, 2), (3, 1, 1, 2))
+"""Bounds that are small enough to be searched whole, and large enough for every known failure."""
+
+
+@pytest.mark.parametrize("name", [name for name in CATALOG if name.startswith("atomic/")])
+def test_a_property_fails_where_it_says_so_and_nowhere_else(name: str) -> None:
+    results = [searched(name.removeprefix("atomic/"), bounds) for bounds in ENOUGH]
+    failing = {item.property.name for each in results for item in each.properties if item.verdict is Verdict.VIOLATED}
+    assert failing == {item.name for item in CATALOG[name].checks if name in item.fails_in}
+
+
+def test_only_specs_that_there_are_are_named() -> None:
+    named = {name for spec in CATALOG.values() for item in spec.checks for name in item.fails_in}
+    assert named <= set(CATALOG)
+    assert len(named) > 3

@@ -147,6 +147,10 @@ MUTANTS_OF_THREE_EPOCHS: list[tuple[str, tuple[int, int, int, int], int]] = [
 of_three_epochs = pytest.mark.parametrize(
     ("name", "bounds", "states"), [pytest.param(*row, id=row[0]) for row in MUTANTS_OF_THREE_EPOCHS]
 )
+one_of_three_epochs = pytest.mark.parametrize(
+    ("name", "bounds", "states"), [pytest.param(*row, id=row[0]) for row in sampled(MUTANTS_OF_THREE_EPOCHS[::-1], 4)]
+)
+"""The last and the first of them; with ``EVERY=1`` all."""
 
 
 @of_three_epochs
@@ -158,12 +162,12 @@ def test_mutant_is_killed_after_three_quick_elections(
     assert found == dict.fromkeys(BOTH_ISRS, states - len(THREE_QUICK_ELECTIONS))
 
 
-@of_three_epochs
+@one_of_three_epochs
 def test_mutant_of_three_epochs_loses_committed_data(name: str, bounds: tuple[int, int, int, int], states: int) -> None:
     assert killers(within(wrong(name), bounds).with_properties(BOTH_ISRS)) == dict.fromkeys(BOTH_ISRS, states)
 
 
-@of_three_epochs
+@one_of_three_epochs
 def test_mutant_of_three_epochs_does_no_harm_with_two_brokers(
     name: str, bounds: tuple[int, int, int, int], states: int
 ) -> None:
@@ -185,8 +189,8 @@ HARMLESS: list[tuple[str, tuple[int, int], tuple[int, int]]] = [
 
 @pytest.mark.parametrize(
     ("name", "bounds", "counts"),
-    [pytest.param(name, (2, 2, 2, 2), counts, id=name) for name, counts, _ in HARMLESS]
-    + [pytest.param(name, (3, 1, 1, 1), counts, id=f"{name}, 3 brokers") for name, _, counts in sampled(HARMLESS, 2)],
+    [pytest.param(name, (2, 2, 2, 2), counts, id=name) for name, counts, _ in sampled(HARMLESS, 2)]
+    + [pytest.param(name, (3, 1, 1, 1), counts, id=f"{name}, 3 brokers") for name, _, counts in sampled(HARMLESS, 5)],
 )
 def test_harmless_change_is_not_killed(name: str, bounds: tuple[int, int, int, int], counts: tuple[int, int]) -> None:
     result = explore(within(wrong(name), bounds))
@@ -195,10 +199,10 @@ def test_harmless_change_is_not_killed(name: str, bounds: tuple[int, int, int, i
 
 
 # Bounds, distinct states and depth, as TLC has them with the same change.
-SHRUNK_IN_THE_SAME_EPOCH = [((2, 1, 1, 1), 1_209, 15), ((2, 2, 2, 1), 4_755, 18), ((2, 2, 2, 2), 29_061, 23)]
+SHRUNK_IN_THE_SAME_EPOCH = [((2, 2, 2, 1), 4_755, 18), ((2, 1, 1, 1), 1_209, 15), ((2, 2, 2, 2), 29_061, 23)]
 
 
-@pytest.mark.parametrize(("bounds", "distinct", "depth"), SHRUNK_IN_THE_SAME_EPOCH)
+@pytest.mark.parametrize(("bounds", "distinct", "depth"), sampled(SHRUNK_IN_THE_SAME_EPOCH, 3))
 def test_isr_shrunk_by_the_controller_without_a_new_epoch_does_no_harm(
     bounds: tuple[int, int, int, int], distinct: int, depth: int
 ) -> None:
