@@ -39,9 +39,11 @@ lint: $(VENV)/installed-test
 	$(BIN)/mypy
 
 # Where the environment asks Python not to keep what it compiles, each start of leadline would take three times as long.
+# Tests are collected once before the workers do so, which then read what pytest has kept of them.
 compiled: $(VENV)/installed-test
 	$(BIN)/python -m compileall -q checker model invariants brokers reports src/leadline
 	$(BIN)/python -m tests.suite.compile_loops
+	-env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --collect-only -q > $(VENV)/collected
 
 bench: $(VENV)/installed-test
 	$(BIN)/python -m tests.bench.bench $(OPTIONS)

@@ -1,8 +1,9 @@
-"""The examples in documents work: files run, sessions print what is shown, commands and links exist."""
+"""The examples in documents and docstrings work: files run, sessions print what is shown, commands and links exist."""
 
 from __future__ import annotations
 
 import ast
+import doctest
 import importlib
 import re
 import runpy
@@ -36,6 +37,21 @@ def write_backup(folder: Path) -> None:
     log = cluster.log(3)
     log.segments, log.high_watermark, log.recovery_point = [(0, standard_batches()[:3])], 6, 6
     cluster.write()
+
+
+def modules_with_examples() -> list[str]:
+    """The modules whose docstrings have examples. Pytest would collect all modules to find them, in every worker."""
+    folders = ("checker", "model", "invariants", "brokers", "reports")
+    files = [file for folder in folders for file in sorted((PROJECT / folder).rglob("*.py"))]
+    found = [file.relative_to(PROJECT).with_suffix("") for file in files if " >>> " in file.read_text(encoding="utf-8")]
+    return [".".join(("leadline", *file.parts)) for file in found]
+
+
+@pytest.mark.parametrize("module", modules_with_examples())
+def test_the_examples_in_docstrings_are_right(module: str) -> None:
+    result = doctest.testmod(importlib.import_module(module))
+    assert result.attempted
+    assert not result.failed
 
 
 def test_the_readme_is_short() -> None:

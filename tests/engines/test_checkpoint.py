@@ -41,7 +41,7 @@ from leadline.checker.support.locks import FolderLock
 from leadline.invariants.catalog import CATALOG
 from tests.specs import learning
 from tests.specs.agreement import Wide, answers
-from tests.suite.command import STAIRS, run_leadline, write
+from tests.suite.command import STAIRS, call, run_leadline, write
 from tests.suite.samples import sampled
 
 SPEC = CATALOG["atomic/kip-279"]
@@ -594,11 +594,8 @@ def test_control_c_is_heard_while_a_checkpoint_is_loaded(begin: Callable[[Store]
 
 def test_the_interval_is_an_option(tmp_path: Path) -> None:
     write(tmp_path, stairs=STAIRS)
-    assert (
-        run_leadline("explore", "stairs.py", "--checkpoint", "c", "--checkpoint-every", "0.5", folder=tmp_path).code
-        == 0
-    )
-    alone = run_leadline("explore", "stairs.py", "--checkpoint-every", "5", folder=tmp_path)
+    assert call("explore", "stairs.py", "--checkpoint", "c", "--checkpoint-every", "0.5", folder=tmp_path).code == 0
+    alone = call("explore", "stairs.py", "--checkpoint-every", "5", folder=tmp_path)
     assert "--checkpoint-every requires --checkpoint or --resume" in alone.complaint
 
 

@@ -29,7 +29,7 @@ from leadline.invariants.catalog import CATALOG
 from tests.specs import learning
 from tests.specs.agreement import spark_answers as answers
 from tests.suite.command import environment
-from tests.suite.samples import sampled
+from tests.suite.samples import EVERY, sampled
 
 pytestmark = pytest.mark.usefixtures("all_cores")
 
@@ -116,6 +116,7 @@ def levels(place: Path) -> int:
     return len(list((place / "levels").glob("*.json")))
 
 
+@pytest.mark.skipif(not EVERY, reason="EVERY=1 kills a driver, and without it a signal ends one")
 def test_a_driver_is_killed_and_resumed(spark: Session, tmp_path: Path) -> None:
     place = tmp_path / "work"
     with process(sys.executable, "-c", DRIVER, "local[2]", str(place)) as driver:
@@ -185,6 +186,7 @@ def test_a_signal_ends_in_a_partial_report(spark: Session, tmp_path: Path, when:
     assert_it_goes_on(spark, tmp_path)
 
 
+@pytest.mark.skipif(not EVERY, reason="EVERY=1 kills the driver's Java, and without it an executor's")
 def test_the_drivers_java_is_killed(spark: Session, tmp_path: Path) -> None:
     with command(tmp_path) as driver:
         wait_for_a_level(tmp_path, driver)
@@ -288,6 +290,7 @@ def can_hide() -> bool:
     return done.returncode == 0
 
 
+@pytest.mark.skipif(not EVERY, reason="EVERY=1 hides the work directory from a cluster of this machine")
 def test_a_work_directory_that_workers_do_not_see_is_one_line(running: Cluster) -> None:
     """Instead of what Spark says in pages of Java."""
     hidden = running.hidden

@@ -25,6 +25,7 @@ from leadline.checker.settings import SparkSettings, SparkTuning, Tuning
 from leadline.checker.support.durable import sealed
 from tests.engines.test_checkpoint import Malice
 from tests.specs.agreement import spark_answers as answers
+from tests.suite.samples import sampled
 
 pytestmark = pytest.mark.usefixtures("all_cores")
 
@@ -80,7 +81,7 @@ def loaded(file: Path) -> Spec[Any]:
     return spec
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", sampled([*FORMS], 4))
 def test_changed_data_is_refused(form: str, spark: Session, tmp_path: Path) -> None:
     """Even where the digest of the code does not show the change: all calls that were learned from are made again."""
     file, place = tmp_path / f"{form.replace(' ', '_')}_pair.py", tmp_path / "work"
