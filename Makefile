@@ -26,8 +26,8 @@ MERMAID := tests/browser/node/node_modules/mermaid/package.json
 check: $(VENV)/installed
 	$(BIN)/leadline check --shipped
 
-test: $(VENV)/installed-test $(MERMAID) $(SCHEMAS)
-	$(MAKE) --jobs=2 lint compiled
+test: $(VENV)/installed-test
+	$(MAKE) --jobs=4 lint compiled $(MERMAID) $(SCHEMAS)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 quick: $(VENV)/installed-test

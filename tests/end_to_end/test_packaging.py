@@ -19,6 +19,7 @@ import pytest
 
 from leadline.reports.suite import SHIPPED, read_suite
 from tests.suite.command import environment
+from tests.suite.samples import sampled
 
 PROJECT = Path(__file__).parents[2]
 
@@ -230,7 +231,7 @@ def test_the_command_works_beside_a_project_with_modules_of_our_names(installed:
         assert "1,177 distinct states" in run(*command, "explore", "atomic/kip-101", folder=project)
 
 
-@pytest.mark.parametrize("mode", ["prepend", "append", "importlib"])
+@pytest.mark.parametrize("mode", sampled(["prepend", "append", "importlib"], 2))
 def test_pytest_works_beside_a_project_with_modules_of_our_names(installed: Path, project: Path, mode: str) -> None:
     options = ("-q", "-p", "no:cacheprovider", f"--import-mode={mode}")
     assert "2 passed" in run(installed / "python", "-m", "pytest", *options, folder=project)
@@ -238,12 +239,15 @@ def test_pytest_works_beside_a_project_with_modules_of_our_names(installed: Path
 
 @pytest.mark.parametrize(
     ("statement", "module"),
-    [
-        ("from checker import Spec", "checker"),
-        ("import checker.bag", "checker"),
-        ("from invariants.catalog import CATALOG", "invariants"),
-        ("from reports.testing import assert_holds", "reports"),
-    ],
+    sampled(
+        [
+            ("from checker import Spec", "checker"),
+            ("import checker.bag", "checker"),
+            ("from invariants.catalog import CATALOG", "invariants"),
+            ("from reports.testing import assert_holds", "reports"),
+        ],
+        2,
+    ),
 )
 def test_a_spec_in_the_old_form_ends_in_one_line(installed: Path, tmp_path: Path, statement: str, module: str) -> None:
     (tmp_path / "old.py").write_text(f"{statement}\n", encoding="utf-8")

@@ -17,6 +17,7 @@ from leadline.checker.engines import memory, oracle
 from leadline.checker.engines.memory import Memory, control_groups
 from leadline.invariants.catalog import CATALOG
 from tests.suite.command import COMMAND, environment, write
+from tests.suite.samples import sampled
 
 MIB = 2**20
 
@@ -210,7 +211,9 @@ def in_group(made: Path, *arguments: str, folder: Path) -> tuple[int, str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("explore", "growing.py:spec", "--workers", "2"), ("explore", "growing.py:hoarding", "--engine", "oracle")],
+    sampled(
+        [("explore", "growing.py:spec", "--workers", "2"), ("explore", "growing.py:hoarding", "--engine", "oracle")], 2
+    ),
 )
 def test_a_container_of_400_mb_ends_with_a_report(arguments: tuple[str, ...], tmp_path: Path) -> None:
     # 50 MB a second: what grows faster than a busy machine looks is the system's to end. Zeros would not do:
@@ -224,7 +227,7 @@ def test_a_container_of_400_mb_ends_with_a_report(arguments: tuple[str, ...], tm
     assert "distinct state" in shown
 
 
-@pytest.mark.parametrize(("kind", "what"), [("v", "address-space"), ("d", "data-segment")])
+@pytest.mark.parametrize(("kind", "what"), sampled([("v", "address-space"), ("d", "data-segment")], 2))
 def test_ulimit_ends_a_search_with_a_report(kind: str, what: str, tmp_path: Path) -> None:
     write(tmp_path, growing=GROWING)
     script = f'ulimit -{kind} 1500000 && exec "$@"'

@@ -50,7 +50,7 @@ def test_random_programs_are_searched_as_by_direct_calls(first: int) -> None:
     assert total.applied > total.learned
 
 
-@pytest.mark.parametrize("name", sampled([*TEXTS], 2))
+@pytest.mark.parametrize("name", sampled([*TEXTS], 3))
 def test_programs_written_by_hand_are_searched_as_by_direct_calls(name: str) -> None:
     counts = compare(spec_of(TEXTS[name], f"written {name}"), randomly=False)
     assert counts.states > 100  # it is not refused

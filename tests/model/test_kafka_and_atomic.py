@@ -49,7 +49,7 @@ SAME: list[tuple[str, dict[str, int], dict[str, int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("protocol", "atomic_bounds", "rpc_bounds"), sampled(SAME, 2))
+@pytest.mark.parametrize(("protocol", "atomic_bounds", "rpc_bounds"), sampled(SAME[::-1], 3))
 def test_families_agree(protocol: str, atomic_bounds: dict[str, int], rpc_bounds: dict[str, int]) -> None:
     one = violated(CATALOG[f"atomic/{protocol}"], atomic_bounds)
     other = violated(CATALOG[f"rpc/{protocol}"], rpc_bounds)

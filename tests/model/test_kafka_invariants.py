@@ -15,6 +15,7 @@ from leadline.model.kafka.bounds import Spent
 from leadline.model.kafka.messages import EpochRequest, EpochResponse, OffsetOutOfRange, Proposal
 from leadline.model.kafka.state import Partition
 from tests.model.kafka_states import OF_RELEASE, ROOMY, down, follows, leads, partition, told
+from tests.suite.samples import sampled
 
 RPC = [name for name in CATALOG if name.startswith("rpc/")]
 READ = [told("m0@0", 0, epoch=0)]
@@ -417,7 +418,7 @@ def test_witnesses_on_states_made_by_hand() -> None:
 WITNESSES = [item.name for item in KAFKA_PROPERTIES if item.kind.is_witness]
 
 
-@pytest.mark.parametrize("name", RPC)
+@pytest.mark.parametrize("name", sampled(RPC, 3))
 def test_every_witness_is_reached_in_every_protocol(name: str) -> None:
     result = explore(CATALOG[name].with_properties(WITNESSES))
     assert [item.verdict for item in result.properties] == [Verdict.HOLDS] * 4
@@ -432,7 +433,7 @@ def test_every_witness_is_reached_in_every_protocol(name: str) -> None:
         ("broker_rejoins_isr", {"brokers": 1}),
     ],
 )
-@pytest.mark.parametrize("spec", RPC)
+@pytest.mark.parametrize("spec", sampled(RPC, 3))
 def test_witness_is_not_reached_where_the_bounds_forbid_it(spec: str, name: str, bounds: dict[str, int]) -> None:
     result = explore(CATALOG[spec].with_bounds(bounds).with_properties([name]))
     assert result.of(name).verdict is Verdict.VIOLATED

@@ -59,7 +59,7 @@ def test_kip_890_part_2_holds_with_a_late_request() -> None:
 TWICE = {"delayed": 2, "lost_responses": 1}
 
 
-@pytest.mark.parametrize("bounds", [{**TWICE, "partitions": 1}, {"delayed": 2}, *([TWICE] if EVERY else [])])
+@pytest.mark.parametrize("bounds", [{**TWICE, "partitions": 1}, *([{"delayed": 2}, TWICE] if EVERY else [])])
 def test_kip_890_part_2_holds_with_two_late_requests_and_a_lost_response(bounds: dict[str, int]) -> None:
     """With two partitions, both at once take half a minute."""
     assert violated("txn/kip-890-2", bounds)[0] == {}

@@ -21,7 +21,7 @@ from leadline.reports.left_out_steps import world_without
 from leadline.reports.loading import load_spec
 from leadline.reports.rule_tables import rule_table
 from tests.suite.command import call
-from tests.suite.samples import EVERY
+from tests.suite.samples import EVERY, sampled
 
 ARCHIVE = read_archive()
 
@@ -73,21 +73,24 @@ def test_a_loss_by_configuration_has_the_configuration_and_no_rule() -> None:
 
 @pytest.mark.parametrize(
     ("reference", "bounds", "decisive"),
-    [
-        (
-            "atomic/hw-truncation",
-            {},
-            [
-                ("truncates_to=end_of_own_last_epoch", "atomic/kip-101"),
-                ("follows=in_same_epoch", "atomic/kip-320"),
-            ],
-        ),
-        (
-            "atomic/kip-101",
-            {"max_epoch": 2},
-            [("truncates_to=end_of_agreement", "atomic/kip-279 and atomic/kip-320")],
-        ),
-    ],
+    sampled(
+        [
+            (
+                "atomic/hw-truncation",
+                {},
+                [
+                    ("truncates_to=end_of_own_last_epoch", "atomic/kip-101"),
+                    ("follows=in_same_epoch", "atomic/kip-320"),
+                ],
+            ),
+            (
+                "atomic/kip-101",
+                {"max_epoch": 2},
+                [("truncates_to=end_of_agreement", "atomic/kip-279 and atomic/kip-320")],
+            ),
+        ],
+        2,
+    ),
 )
 def test_the_rule_that_decides_between_protocols_is_found(
     reference: str, bounds: dict[str, int], decisive: list[tuple[str, str]]
