@@ -59,7 +59,7 @@ class Hiding:
             return self._zookeeper(event, body)
         if event["api"] not in API_NAMES:
             return {**event, "body": None, "undecoded": LEFT_OUT}
-        return {**event, "body": self._hidden(body)}
+        return {**event, "body": self.hidden(body)}
 
     def _zookeeper(self, event: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
         operations = body.get("operations", [body])
@@ -67,12 +67,13 @@ class Hiding:
             return {**event, "body": None, "undecoded": LEFT_OUT}
         return event
 
-    def _hidden(self, value: Any) -> Any:
+    def hidden(self, value: Any) -> Any:
+        """Return the body of a frame, or a part of it, with records that are replaced by hashes."""
         if isinstance(value, Mapping):
             if "batches" in value:
                 return {**value, "batches": [self._batch(each) for each in value["batches"]]}
-            return {name: self._hidden(each) for name, each in value.items()}
-        return [self._hidden(each) for each in value] if isinstance(value, list) else value
+            return {name: self.hidden(each) for name, each in value.items()}
+        return [self.hidden(each) for each in value] if isinstance(value, list) else value
 
     def _batch(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         records = batch["records"]

@@ -30,7 +30,8 @@ FORMAT, VERSION = "leadline recording", 1
 LARGEST_VALUE = 1024
 """For byte strings with more bytes than this, only the size and a checksum are recorded."""
 LARGEST_RECORDS = 2**20
-"""If batches together have more bytes than this, they are recorded without their records."""
+"""If batches together have more bytes than this, they are recorded without their records, unless these are records of
+the metadata log."""
 _RECORDS = {"Records", "UnalignedRecords"}
 
 
@@ -189,16 +190,22 @@ def frame_event(frame: Frame, definitions: Definitions) -> dict[str, Any]:
 def _body(value: Any, metadata: Definitions | None) -> Any:
     if isinstance(value, Mapping):
         return {
-            name: _batches(each, metadata) if name in _RECORDS and each is not None else _body(each, metadata)
+            name: batches_event(each, metadata) if name in _RECORDS and each is not None else _body(each, metadata)
             for name, each in value.items()
         }
     return [_body(each, metadata) for each in value] if isinstance(value, list) else value
 
 
-def _batches(data: bytes, metadata: Definitions | None) -> dict[str, Any]:
+def batches_event(data: bytes, metadata: Definitions | None) -> dict[str, Any]:
+    """Return what a recording contains of batches of records.
+
+    Parameters:
+        data: the batches.
+        metadata: the definitions for decoding records of the metadata log, or None for other records.
+    """
     told: dict[str, Any] = {"size": len(data)}
     try:
-        found = read_batches(data, records=len(data) <= LARGEST_RECORDS)
+        found = read_batches(data, records=metadata is not None or len(data) <= LARGEST_RECORDS)
     except Malformed as error:
         return told | {"undecoded": str(error)}
     return told | {"batches": [_batch(batch, metadata) for batch in found]}

@@ -10,7 +10,7 @@ import click
 from leadline.brokers.messages.jars import definitions_of
 from leadline.brokers.recorder import Address, Recorder, settings
 from leadline.brokers.releases import BrokerRelease, broker_release
-from leadline.brokers.request_log import convert
+from leadline.brokers.request_logs.convert import convert
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.exit_codes import AS_EXPECTED
@@ -69,7 +69,14 @@ class _Address(click.ParamType[Address]):
     "request_logs",
     type=_File(),
     multiple=True,
-    help="Instead of --broker: a request log of a broker, written by kafka.request.logger (can be repeated).",
+    help="Instead of --broker: a request log of a broker or controller, written by kafka.request.logger (can be "
+    "repeated).",
+)
+@click.option(
+    "--metadata-log",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="With --request-log and KRaft: a copy of a controller's directory __cluster_metadata-0.",
 )
 @click.option(
     "--clock-error",
@@ -110,6 +117,7 @@ def record(
     release: str,
     brokers: tuple[tuple[int, Address], ...],
     request_logs: tuple[tuple[int, Path], ...],
+    metadata_log: Path | None,
     clock_error: float,
     controllers: tuple[tuple[int, Address], ...],
     zookeeper: Address | None,
@@ -142,7 +150,9 @@ def record(
     if request_logs:
         if brokers or controllers or zookeeper is not None:
             raise click.UsageError("--request-log cannot be combined with --broker, --controller or --zookeeper")
-        return _convert(recording, chosen, request_logs, clock_error)
+        return _convert(recording, chosen, request_logs, metadata_log, clock_error)
+    if metadata_log is not None:
+        raise click.UsageError("--metadata-log needs --request-log")
     if not brokers:
         raise click.UsageError("pass --broker for each broker, or --request-log for each request log")
     _check_kind(chosen, controllers, zookeeper)
@@ -160,15 +170,31 @@ def record(
     return AS_EXPECTED
 
 
-def _convert(recording: Path, release: BrokerRelease, files: tuple[tuple[int, Path], ...], clock_error: float) -> int:
-    about = {"release": release.number, "spec": release.spec}
-    converted = convert(files, recording, clock_error=clock_error / 1000, **about)
+def _convert(
+    recording: Path,
+    release: BrokerRelease,
+    files: tuple[tuple[int, Path], ...],
+    metadata_log: Path | None,
+    clock_error: float,
+) -> int:
+    converted = convert(
+        files,
+        recording,
+        clock_error=clock_error / 1000,
+        kraft=release.kraft,
+        metadata_log=metadata_log,
+        definitions=lambda: definitions_of(release),
+        release=release.number,
+        spec=release.spec,
+    )
     found = f"{recording}: {counted(converted.requests, 'request')}"
     if converted.without_answer:
         found += (
             f"; {counted(converted.without_answer, 'answer')} left out, because nothing shows what followers made of it"
         )
     say(visible(found))
+    for partition, why in converted.left_out.items():
+        say(visible(f"{partition} is left out: {why}"))
     return AS_EXPECTED
 
 

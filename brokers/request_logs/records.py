@@ -19,38 +19,17 @@ from typing import Any
 
 import attrs
 
+from leadline.brokers.conformance.metadata import Image
+from leadline.brokers.conformance.partition import metadata_of
+from leadline.brokers.messages.leader_and_isr import partition_states
+from leadline.brokers.request_logs.metadata_log import CONTROLLER
+from leadline.brokers.request_logs.request import Request
+
 Key = tuple[str, int]
 """A partition: the name of the topic, and its number."""
 
 _SIZES = ("RecordsSizeInBytes", "RecordSetSizeInBytes")
 _ALL = -1
-
-
-@attrs.define(eq=False)
-class Request:
-    """A request that a broker has completed.
-
-    Attributes:
-        node: the broker that logged it.
-        source: the process that sent it.
-        api, version: the name of the request, and its version.
-        connection: the connection on which it arrived.
-        body: the request.
-        answer: the response, or None.
-        begun, sent, done: the times, in seconds, at which it arrived, the broker began to send the response, and the
-            response was sent.
-    """
-
-    node: int
-    source: int | str
-    api: str
-    version: int
-    connection: str
-    body: dict[str, Any]
-    answer: dict[str, Any] | None
-    begun: float
-    sent: float
-    done: float
 
 
 @attrs.define(eq=False)
@@ -99,10 +78,12 @@ def add_records(requests: Sequence[Request]) -> tuple[int, list[Request]]:
         The number of responses that were left out, and the produce requests that are missing from the files.
     """
     records = _Records()
-    for request in requests:
+    for _, request in sorted(((_handled(each), each) for each in requests), key=lambda pair: pair[0]):
         match request.api:
             case "LeaderAndIsr":
                 records.lead(request)
+            case "Fetch" if request.node == CONTROLLER:
+                records.learn(request)
             case "Fetch" if request.source != "client":
                 records.fetch(request)
             case "Produce":
@@ -111,34 +92,57 @@ def add_records(requests: Sequence[Request]) -> tuple[int, list[Request]]:
     return records.left_out, lost
 
 
+def _handled(request: Request) -> float:
+    """Return a time that puts a request in order. Records of the metadata log are learned from the response."""
+    return request.sent if request.node == CONTROLLER else request.begun
+
+
 class _Records:
     """The records of all partitions."""
 
     def __init__(self) -> None:
-        self.terms: dict[tuple[int, Key, int], _Term] = {}
+        self.terms: dict[tuple[int | str, Key, int], _Term] = {}
         self.left_out = 0
         self._names: dict[str, str] = {}
-        self._epochs: dict[tuple[int, Key], int] = {}
+        self._epochs: dict[tuple[int | str, Key], int] = {}
         self._offsets: dict[tuple[Any, ...], int] = {}
         self._waiting: dict[tuple[Any, ...], tuple[_Term, _Fetched]] = {}
+        self._images: dict[tuple[int | str, str, int], Image] = {}
+        self._learned: dict[int | str, int] = {}
         self._numbers = itertools.count()
 
     def lead(self, request: Request) -> None:
         """Store the leader epochs that a LeaderAndIsr request announces."""
         for topic in request.body.get("TopicStates") or ():
             self._names[topic.get("TopicId") or ""] = topic["TopicName"]
-            for state in topic["PartitionStates"]:
-                self._epochs[request.node, (topic["TopicName"], state["PartitionIndex"])] = state["LeaderEpoch"]
+        for state in partition_states(request.body):
+            self._epochs[request.node, (state["TopicName"], state["PartitionIndex"])] = state["LeaderEpoch"]
+
+    def learn(self, request: Request) -> None:
+        """Store the leader epochs in the records of the metadata log that a response contains."""
+        broker = request.source
+        for offset, _, name, body in metadata_of(request.answer or {}):
+            if offset <= self._learned.get(broker, -1):
+                continue  # it was fetched again
+            self._learned[broker] = offset
+            if name == "TopicRecord":
+                self._names[body["TopicId"]] = body["Name"]
+            elif name in ("PartitionRecord", "PartitionChangeRecord"):
+                topic, partition = body["TopicId"], body["PartitionId"]
+                image = self._images.get((broker, topic, partition), Image()).after(name, body)
+                self._images[broker, topic, partition] = image
+                self._epochs[broker, (self._names.get(topic, ""), partition)] = image.epoch
 
     def fetch(self, request: Request) -> None:
         """Store the offsets of a follower's fetch, which show where the records of the previous response end."""
         pair = request.source, request.node
         for key, part in self._parts(request.body):
             offset = self._offsets[*pair, key] = part["FetchOffset"]
-            term, known = self._waiting.pop((*pair, key), (None, None))
-            if term is not None and known is not None and offset > known.offset:
+            term = self._term(request.node, key)
+            before, known = self._waiting.pop((*pair, key), (None, None))
+            if before is term and known is not None and offset > known.offset:
                 self._end(term, known, offset)
-            reached = self._term(request.node, key).reached
+            reached = term.reached
             reached[request.source] = max(offset, reached.get(request.source, 0))
         for key, part in self._parts(request.answer):
             if _size(part):
@@ -192,7 +196,7 @@ class _Records:
             if late and append.request.body["Acks"] == _ALL and append.request.answer is not None:
                 append.request.answer, self.left_out = None, self.left_out + 1
 
-    def _term(self, node: int, key: Key) -> _Term:
+    def _term(self, node: int | str, key: Key) -> _Term:
         return self.terms.setdefault((node, key, self._epochs.get((node, key), -1)), _Term())
 
     def _parts(self, body: Mapping[str, Any] | None) -> Iterator[tuple[Key, dict[str, Any]]]:
