@@ -11,7 +11,7 @@ from leadline.brokers.conformance import kraft, zookeeper
 from leadline.brokers.conformance.context import Context
 from leadline.brokers.conformance.contradictions import contradictions
 from leadline.brokers.conformance.controller import Decision
-from leadline.brokers.conformance.frames import Seen
+from leadline.brokers.conformance.frames import Seen, asks_to_stop
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.checker.conformance import Observation
@@ -104,15 +104,10 @@ def _decided(context: Context, decision: Decision) -> Observation[Partition]:
     stopping = frozenset(
         broker
         for frame in read.frames
-        if frame.passed is not None and frame.passed <= decision.latest and _asks_to_stop(frame)
+        if frame.passed is not None and frame.passed <= decision.latest and asks_to_stop(frame)
         if (broker := read.replica(frame.source)) is not None
     )
     window = Window(decision.earliest, decision.latest, (decision.frame,))
     isr = read.isr(list(decision.isr))
     replicas = decision.assignment, decision.is_reassigned
     return context.make.decided(window, leader, epoch, isr, stopping, *replicas)
-
-
-def _asks_to_stop(frame: Seen) -> bool:
-    heartbeat = frame.api == "BrokerHeartbeat" and bool(frame.body.get("WantShutDown"))
-    return frame.request and (frame.api == "ControlledShutdown" or heartbeat)

@@ -46,8 +46,8 @@ def _continues(context: Context, fetch: Exchange, following: Exchange | None, as
     if told is None or told["ErrorCode"] not in (0, OFFSET_OUT_OF_RANGE):
         return False
     arrived, passed = following.frame.arrived, answer.passed
-    if processes.is_dead(follower, passed):
-        return False
+    if processes.is_dead(follower, passed) or processes.started(follower, arrived) > passed:
+        return False  # another process of the broker sends the next request
     seen, after = seen_fetch(read, fetch), seen_fetch(read, following)
     asks = bisect.bisect_left(asked, passed) < bisect.bisect_left(asked, arrived)
     same = (after.leader, after.epoch) == (seen.leader, seen.epoch)

@@ -83,3 +83,9 @@ def frames_around(
     places = places or [place for place, number in enumerate(ordered) if number == before]
     shown = {ordered[i] for place in places for i in range(max(0, place - near), min(len(ordered), place + near + 1))}
     return sorted((each for each in seen_frames(recording) if each.number in shown), key=lambda each: each.number)
+
+
+def asks_to_stop(frame: Seen) -> bool:
+    """Return whether a frame is a broker's request to the controller for a controlled shutdown."""
+    heartbeat = frame.api == "BrokerHeartbeat" and bool(frame.body.get("WantShutDown"))
+    return frame.request and (frame.api == "ControlledShutdown" or heartbeat)

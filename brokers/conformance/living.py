@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from leadline.brokers.conformance import zookeeper
 from leadline.brokers.conformance.context import Context
-from leadline.brokers.conformance.frames import NEVER
+from leadline.brokers.conformance.frames import NEVER, asks_to_stop
 from leadline.brokers.conformance.processes import Life
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.observer import Window
@@ -31,7 +31,7 @@ def lived(context: Context) -> Iterator[Observation[Partition]]:
             yield from _lost_directory(context, broker, life)
             again = lives[number + 1].up if number + 1 < len(lives) else NEVER
             if read.kraft and life.kill is None and life.ended < NEVER:
-                yield make.stopped(Window(life.ended, again), broker, optional=again == NEVER)
+                yield make.stopped(Window(_asked_last(context, broker, life), again), broker, optional=again == NEVER)
             if life.kill is not None:
                 window = Window(life.kill[0], _elected_after(context, broker, life.kill[1], again))
                 yield make.killed(window, broker, cut_to=life.cut_to, checkpoint=life.checkpoint)
@@ -40,6 +40,15 @@ def lived(context: Context) -> Iterator[Observation[Partition]]:
         asks = frame.api == "ControlledShutdown" and frame.request
         if stopping is not None and frame.passed is not None and asks:
             yield make.stopped(Window(frame.passed, math.inf, (frame.number,)), stopping, optional=True)
+
+
+def _asked_last(context: Context, broker: int, life: Life) -> float:
+    """Return the time of the last request with which a broker asked to shut down. When the broker gets the response,
+    the controller has fenced it, and its process ends later (`BrokerLifecycleManager` in Kafka's code).
+    """
+    node = context.read.assignment[broker]
+    asked = (each.passed for each in context.read.frames if each.source == node and asks_to_stop(each))
+    return max((at for at in asked if at is not None and life.up <= at <= life.ended), default=life.ended)
 
 
 def _is_fenced(context: Context, broker: int, since: float, until: float) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 import attrs
 
 from leadline.brokers.conformance.metadata import Image
-from leadline.brokers.conformance.partition import metadata_of
+from leadline.brokers.conformance.reading import metadata_of
 from leadline.brokers.messages.leader_and_isr import partition_states
 from leadline.brokers.request_logs.metadata_log import CONTROLLER
 from leadline.brokers.request_logs.request import Request
