@@ -21,7 +21,7 @@ import attrs
 from leadline.brokers.messages.definitions import Definitions
 from leadline.brokers.recording import RecordingError, RecordingWriter
 from leadline.brokers.request_logs.lines import requests_in
-from leadline.brokers.request_logs.lives import Restart, restarts
+from leadline.brokers.request_logs.lives import Return, returns
 from leadline.brokers.request_logs.metadata_log import add_metadata, is_of_kraft, name_controllers
 from leadline.brokers.request_logs.records import add_records
 from leadline.brokers.request_logs.request import Request
@@ -98,8 +98,10 @@ def convert(
         each.begun, each.sent, each.done = each.begun - first, each.sent - first, each.done - first
     without_answer, lost = add_records(requests)
     writes, left_out = state_writes(requests)
-    lives = [line for each in restarts(requests) for line in _life(each, clock_error)]
+    came_back = list(returns(requests))
+    writes += [_registration(each) for each in came_back if each.after == "expired"]
     told = [each for each in (*requests, *lost, *writes) if each.api != "UpdateMetadata"]
+    lives = [line for each in came_back if each.after != "expired" for line in _life(each, clock_error)]
     lines = sorted([*lives, *_frames(told, clock_error)], key=lambda line: line[0])
     begun = datetime.fromtimestamp(first, UTC).isoformat()
     with _Writer(target, begun=begun, hashed=True, **about) as recording:
@@ -137,11 +139,18 @@ _Line = tuple[float, str, dict[str, Any]]
 """The time, the name and the fields of an event."""
 
 
-def _life(restart: Restart, error: float) -> Iterator[_Line]:
+def _life(back: Return, error: float) -> Iterator[_Line]:
     """Yield the events of a broker's end and next start. Its end is before the first request of its next life."""
-    ended = max(restart.ended - error, 0.0)
-    yield ended, "terminated" if restart.is_shut_down else "killed", {"node": restart.node}
-    yield max(restart.started - error, ended), "started", {"node": restart.node}
+    ended = max(back.ended - error, 0.0)
+    yield ended, back.after, {"node": back.node}
+    yield max(back.started - error, ended), "started", {"node": back.node}
+
+
+def _registration(back: Return) -> Request:
+    """Return the request to ZooKeeper with which a broker registered again after its session had expired."""
+    body = {"path": f"/brokers/ids/{back.node}"}
+    name, times = f"zookeeper {back.node}", (back.ended, back.ended, back.started)
+    return Request("zookeeper", back.node, "create", 0, name, body, {"error": 0}, *times)
 
 
 def _frames(requests: Sequence[Request], error: float) -> Iterator[_Line]:

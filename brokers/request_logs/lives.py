@@ -1,9 +1,9 @@
 """Find out from requests when brokers have ended and started again. No file says so.
 
 - KRaft: each start of a broker registers another incarnation id.
-- ZooKeeper, since 2.2: LeaderAndIsr requests have the broker epoch, which is another one after each start (KIP-380).
-- ZooKeeper, up to 2.1: the controller tells the brokers which of them are alive. A broker has started again if it was
-  not alive in between, and none of its connections lasted from before until after.
+- ZooKeeper: the controller tells the brokers which of them are alive, and since 2.2, it sends each the epoch of its
+  registration (KIP-380). A broker that was not alive in between, or has another epoch, has registered again. It has
+  started again, unless one of its connections lasted. Then only its session had expired.
 
 A broker has ended before the first request of its next life, and with a request to shut down before, it has been shut
 down. A broker that does not start again is not noticed. Its end has no other effect than what the controller decides.
@@ -20,47 +20,42 @@ from leadline.brokers.request_logs.request import Request
 
 
 @attrs.frozen
-class Restart:
-    """A broker's end and its next start.
+class Return:
+    """A broker has registered again.
 
     Attributes:
         node: the broker.
-        ended: the latest time at which it may have ended.
+        after: why it was away: ``killed``, ``terminated`` after it had asked to shut down, or ``expired`` if only its
+            session in ZooKeeper had ended.
+        ended: the latest time at which its earlier registration ended.
         started: a time at which it is registered again.
-        is_shut_down: whether it was asked to shut down.
     """
 
     node: int
+    after: str
     ended: float
     started: float
-    is_shut_down: bool
 
 
-def restarts(requests: Sequence[Request]) -> Iterator[Restart]:
-    """Yield the restarts of brokers. The requests must be in order of arrival."""
+def returns(requests: Sequence[Request]) -> Iterator[Return]:
+    """Yield the returns of brokers. The requests must be in order of arrival."""
     if any(each.api == "BrokerRegistration" for each in requests):
         found = _by_registrations(requests)
-    elif any(each.api == "LeaderAndIsr" and each.body.get("BrokerEpoch", -1) >= 0 for each in requests):
-        found = _by_broker_epochs(requests)
     else:
-        found = _by_live_brokers(requests)
+        found = _by_requests_of_controllers(requests)
     stops = [(each.begun, each.source) for each in requests if _asks_to_stop(each)]
     last: dict[int, float] = {}
-    for node, ended, started in sorted(found, key=lambda each: each[1]):
-        is_shut_down = any(source == node and last.get(node, 0.0) <= at <= ended for at, source in stops)
-        yield Restart(node, ended, started, is_shut_down)
-        last[node] = started
+    for each in sorted(found, key=lambda each: each.ended):
+        asked = any(source == each.node and last.get(each.node, 0.0) <= at <= each.ended for at, source in stops)
+        yield attrs.evolve(each, after="terminated") if asked and each.after == "killed" else each
+        last[each.node] = each.started
 
 
 def _asks_to_stop(request: Request) -> bool:
     return request.api == "ControlledShutdown" or bool(request.body.get("WantShutDown"))
 
 
-_Found = tuple[int, float, float]
-"""A broker, the latest time of its end, and the time of its next start."""
-
-
-def _by_registrations(requests: Sequence[Request]) -> Iterator[_Found]:
+def _by_registrations(requests: Sequence[Request]) -> Iterator[Return]:
     known: dict[int, str] = {}
     for place, request in enumerate(requests):
         if request.api != "BrokerRegistration" or (request.answer or {}).get("ErrorCode", -1):
@@ -68,7 +63,7 @@ def _by_registrations(requests: Sequence[Request]) -> Iterator[_Found]:
         node, incarnation = request.body["BrokerId"], request.body["IncarnationId"]
         if known.setdefault(node, incarnation) != incarnation:
             known[node] = incarnation
-            yield node, _first_of_life(requests, place, node, incarnation), request.done
+            yield Return(node, "killed", _first_of_life(requests, place, node, incarnation), request.done)
 
 
 def _first_of_life(requests: Sequence[Request], place: int, node: int, incarnation: str) -> float:
@@ -84,40 +79,67 @@ def _first_of_life(requests: Sequence[Request], place: int, node: int, incarnati
     return min(each.begun for each in own if each.connection in connections)
 
 
-def _by_broker_epochs(requests: Sequence[Request]) -> Iterator[_Found]:
-    epochs: dict[int, int] = {}
+def _by_requests_of_controllers(requests: Sequence[Request]) -> Iterator[Return]:
+    alive = _Alive()
     for request in requests:
-        epoch = request.body.get("BrokerEpoch", -1) if request.api == "LeaderAndIsr" else -1
-        if epoch < 0 or not isinstance(request.node, int):
-            continue
-        if epochs.setdefault(request.node, epoch) < epoch:
-            yield request.node, request.begun, request.begun
-        epochs[request.node] = max(epoch, epochs[request.node])
-
-
-def _by_live_brokers(requests: Sequence[Request]) -> Iterator[_Found]:
-    spans: dict[str, tuple[float, float]] = {}
-    of_broker: dict[object, set[str]] = defaultdict(set)
-    absences: dict[int, list[float]] = defaultdict(list)
-    alive: dict[object, set[int]] = {}
+        alive.read(request)
+    before: dict[int | str, Request] = {}
     for request in requests:
-        spans[request.connection] = (spans.get(request.connection, (request.begun,))[0], request.begun)
-        of_broker[request.node].add(request.connection)
-        of_broker[request.source].add(request.connection)
-        if request.api == "UpdateMetadata":
-            now = {each["Id"] for each in request.body.get("LiveBrokers") or ()}
-            for broker in alive.get(request.node, set()) - now:
-                absences[broker].append(request.begun)
-            alive[request.node] = now
-    before: dict[object, Request] = {}
-    for request in requests:
-        if request.api not in ("LeaderAndIsr", "UpdateMetadata") or not isinstance(request.node, int):
+        if request.api not in ("LeaderAndIsr", "UpdateMetadata"):
             continue
         node, last = request.node, before.get(request.node)
+        if last is not None and _epoch(request) < _epoch(last):
+            continue  # it is stale
         before[node] = request
-        if last is None or last.connection == request.connection:
+        if last is None or not isinstance(node, int):
             continue
-        absent = [at for at in absences[node] if last.begun <= at <= request.begun]
-        lasting = (spans[each] for each in of_broker[node])
-        if absent and not any(first < absent[0] and request.begun < end for first, end in lasting):
-            yield node, request.begun, request.begun
+        away = next((at for at in alive.ends[node] if last.begun <= at <= request.begun), None)
+        if _epoch(last) == _epoch(request) and (away is None or last.connection == request.connection):
+            continue
+        away = request.begun if away is None else away
+        back = next((at for at in alive.begins[node] if away <= at <= request.begun), request.begun)
+        if alive.lasts(node, away, request.begun):
+            yield Return(node, "expired", away, back)
+        else:
+            yield Return(node, "killed", back, back)
+
+
+def _epoch(request: Request) -> int:
+    """Return the broker epoch in a request, or -1 in the versions of requests that have none."""
+    epoch: int = request.body.get("BrokerEpoch", -1)
+    return epoch
+
+
+@attrs.define(eq=False)
+class _Alive:
+    """What requests show of the brokers that are alive.
+
+    Attributes:
+        ends, begins: the times at which brokers were told that a broker is not alive any more, or is alive again.
+    """
+
+    ends: dict[int | str, list[float]] = attrs.field(factory=lambda: defaultdict(list))
+    begins: dict[int | str, list[float]] = attrs.field(factory=lambda: defaultdict(list))
+    _told: dict[int | str, set[int]] = attrs.field(factory=dict)
+    _spans: dict[str, tuple[float, float]] = attrs.field(factory=dict)
+    _connections: dict[int | str, set[str]] = attrs.field(factory=lambda: defaultdict(set))
+
+    def read(self, request: Request) -> None:
+        """Note what a request shows. Requests must be read in order of arrival."""
+        first, _ = self._spans.get(request.connection, (request.begun, None))
+        self._spans[request.connection] = first, request.begun
+        self._connections[request.node].add(request.connection)
+        self._connections[request.source].add(request.connection)
+        if request.api == "UpdateMetadata":
+            now = {each["Id"] for each in request.body.get("LiveBrokers") or ()}
+            before = self._told.get(request.node, now)
+            for broker in before - now:
+                self.ends[broker].append(request.begun)
+            for broker in now - before:
+                self.begins[broker].append(request.begun)
+            self._told[request.node] = now
+
+    def lasts(self, node: int, since: float, until: float) -> bool:
+        """Return whether a connection of a process had requests before and after a period."""
+        spans = (self._spans[each] for each in self._connections[node])
+        return any(first < since and until < last for first, last in spans)
