@@ -183,6 +183,8 @@ def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] 
         )
         for number, step in enumerate(followed.steps, start=1)
     )
+    for step in steps:
+        _expect_no_election(step)
     last = followed.states[-1]
     tried = None
     if refused is not None:
@@ -261,6 +263,20 @@ def _seems_alive(state: Partition, broker: int) -> bool:
     """
     is_unnoticed = not state.replicas[broker].up and not was_noticed(state, broker)
     return is_unnoticed or state.considers_alive(broker)
+
+
+def _expect_no_election(step: PlannedStep) -> None:
+    """Check a step in which the partition loses its leader.
+
+    Raises:
+        Unmakeable: if a real controller would elect a broker whose failure it has not noticed.
+    """
+    before, after = step.before, step.after
+    if before.quorum.leader is None or after.quorum.leader is not None:
+        return
+    for broker in sorted(after.quorum.isr - {step.broker}):
+        if not before.replicas[broker].up and not was_noticed(before, broker):
+            raise Unmakeable(step.number, f"the controller has not noticed that broker {broker} is down, and elects it")
 
 
 # --- the time after which a follower lags -------------------------------------------------------------------

@@ -202,6 +202,18 @@ def test_a_controller_may_elect_a_broker_whose_failure_it_has_not_noticed() -> N
     assert plan_of(trace, KRAFT).replicas == (0, 2, 1)
 
 
+@pytest.mark.parametrize(("spec", "controller"), [("kafka/2.8", ZOOKEEPER), ("kafka/3.9", KRAFT), ("kafka/4.1", KRAFT)])
+def test_the_model_does_not_elect_a_dead_broker_and_a_controller_would(spec: str, controller: str) -> None:
+    """So the partition has no leader only if the controller has noticed that all members of the ISR are down."""
+    bounds = {"brokers": 2, "max_epoch": 1, "crashes": 2, "session_expiries": 1}
+    unnoticed = "crash(broker=1)", "session_expires(broker=0)"
+    noticed = "crash(broker=1)", "controller_notices_failure(broker=1)", "crash(broker=0)"
+    of_release = load_spec(spec).with_bounds(bounds)
+    with pytest.raises(Unmakeable, match="has not noticed that broker 1 is down, and elects it"):
+        plan_of(taken(of_release, *unnoticed), controller)
+    assert plan_of(taken(of_release, *noticed, "controller_notices_failure(broker=0)"), controller)
+
+
 def test_a_leader_without_a_request_learns_the_isr_from_the_metadata() -> None:
     spec = load_spec("kafka/4.1").with_bounds({"brokers": 3, "max_epoch": 1, "crashes": 1})
     trace = taken(spec, "crash(broker=2)", "controller_notices_failure(broker=2)", "hear_isr(leader=0)")
