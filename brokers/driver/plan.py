@@ -18,6 +18,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.checker.traces.divergence import follow
 from leadline.model.kafka.broker import Replica
+from leadline.model.kafka.controller import may_be_elected
 from leadline.model.kafka.crash import was_noticed
 from leadline.model.kafka.state import PREFERRED, Partition
 from leadline.model.kafka.wire import Deed, FrameKind, OnTheWire, on_the_wire
@@ -266,17 +267,22 @@ def _seems_alive(state: Partition, broker: int) -> bool:
 
 
 def _expect_no_election(step: PlannedStep) -> None:
-    """Check a step in which the partition loses its leader.
+    """Check a step after which the partition has no leader. A real controller elects one in the same decision.
 
     Raises:
-        Unmakeable: if a real controller would elect a broker whose failure it has not noticed.
+        Unmakeable: if a real controller would elect a broker. This is a broker whose failure it has not noticed, or one
+            that is not in the ISR.
     """
     before, after = step.before, step.after
-    if before.quorum.leader is None or after.quorum.leader is not None:
+    if after.quorum.leader is not None or step.with_next:
         return
-    for broker in sorted(after.quorum.isr - {step.broker}):
-        if not before.replicas[broker].up and not was_noticed(before, broker):
+    for broker, replica in enumerate(after.replicas):
+        unnoticed = not before.replicas[broker].up and not was_noticed(before, broker)
+        in_isr = broker in after.quorum.isr and broker != step.broker
+        if before.quorum.leader is not None and in_isr and unnoticed:
             raise Unmakeable(step.number, f"the controller has not noticed that broker {broker} is down, and elects it")
+        if replica.up and may_be_elected(after, broker):
+            raise Unmakeable(step.number, f"the controller elects broker {broker} at once")
 
 
 # --- the time after which a follower lags -------------------------------------------------------------------

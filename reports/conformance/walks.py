@@ -32,6 +32,19 @@ from leadline.reports.loading import load_spec
 from leadline.reports.reality.reproduce import run as run_on_brokers
 
 BOUNDS = {"brokers": 3, "max_epoch": 3, "crashes": 2, "session_expiries": 1, "isr_shrinks": 1}
+MORE: tuple[dict[str, Any], ...] = (
+    {},
+    {"isr_shrinks": 2, "max_epoch": 4},
+    {"min_insync_replicas": 2},
+    {"unclean_leader_election": True},
+    {"session_expiries": 2, "max_epoch": 4},
+    {"crashes": 3, "max_epoch": 4},
+    {"records": 3},
+    {"unclean_elections": 1},
+    {"lossy_crashes": 1},
+    {"shutdowns": 1},
+)
+"""Changes of the bounds. Each walk takes the next one, since some rules make a difference only there."""
 STEPS = 18
 FEWEST_STEPS = 6
 CANDIDATES = 40
@@ -78,7 +91,11 @@ def walk(spec: Spec[Any], chosen: random.Random, taken: Counter[str], steps: int
 
 
 def planned_walks(
-    release: BrokerRelease, seed: int, steps: int = STEPS, candidates: int | None = None
+    release: BrokerRelease,
+    seed: int,
+    steps: int = STEPS,
+    candidates: int | None = None,
+    known: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[int, Plan]]:
     """Yield random behaviours that can be executed on brokers, each with its seed. A behaviour ends before the first
     step that cannot be executed.
@@ -91,6 +108,7 @@ def planned_walks(
         seed: the first seed.
         steps: the maximum number of steps.
         candidates: the number of behaviours to choose from, or None for the default.
+        known: the names of rules that need not be confirmed.
 
     Raises:
         LeadlineError: if no sufficiently long behaviour that can be executed is found in many tries.
@@ -98,11 +116,12 @@ def planned_walks(
     column = column_of(release.spec)
     assert column is not None
     candidates = CANDIDATES if candidates is None else candidates
-    spec, taken, known = load_spec(release.spec).with_bounds(BOUNDS), Counter[str](), frozenset[str]()
-    tries = itertools.count(seed)
+    specs = [load_spec(release.spec).with_bounds(BOUNDS | more) for more in MORE]
+    taken, tries = Counter[str](), itertools.count(seed)
     while True:
         found: list[tuple[frozenset[str], int, Plan]] = []
-        for each in itertools.islice(tries, TRIES):
+        for each in itertools.islice(tries, max(TRIES, 5 * candidates)):
+            spec = specs[(each - seed) % len(specs)]
             plan = _longest_plan(walk(spec, random.Random(each), taken, steps), column.controller)
             if plan is not None:
                 confirmed = would_confirm(plan.trace, column, known) if candidates > 1 else frozenset()
@@ -110,7 +129,9 @@ def planned_walks(
             if len(found) == candidates:
                 break
         if not found:
-            raise LeadlineError(f"none of {TRIES} random behaviours of {release.spec} can be executed on brokers")
+            raise LeadlineError(
+                f"none of {max(TRIES, 5 * candidates)} random behaviours of {release.spec} can be executed on brokers"
+            )
         confirmed, chosen, plan = max(found, key=lambda one: len(one[0]))
         known |= confirmed
         taken.update(step.instance.action.name for step in plan.steps)

@@ -214,6 +214,18 @@ def test_the_model_does_not_elect_a_dead_broker_and_a_controller_would(spec: str
     assert plan_of(taken(of_release, *noticed, "controller_notices_failure(broker=0)"), controller)
 
 
+def test_a_controller_elects_uncleanly_in_the_decision_in_which_the_leader_is_lost() -> None:
+    """In the model, the unclean election is another step, and another broker can start in between."""
+    bounds = {"brokers": 3, "max_epoch": 4, "crashes": 2, "isr_shrinks": 1, "unclean_leader_election": True}
+    lost: tuple[str, ...] = "crash(broker=2)", "controller_notices_failure(broker=2)"
+    lost += "become_leader(broker=0, epoch=1)", "shrink_isr(leader=0, member=1)"
+    lost += "crash(broker=0)", "controller_notices_failure(broker=0)"
+    spec = load_spec("kafka/0.10.2").with_bounds(bounds)
+    assert plan_of(taken(spec, *lost, "controller_elects_uncleanly(broker=1)"), ZOOKEEPER)
+    with pytest.raises(Unmakeable, match="the controller elects broker 1 at once"):
+        plan_of(taken(spec, *lost, "restart(broker=2)", "controller_elects_uncleanly(broker=2)"), ZOOKEEPER)
+
+
 def test_a_leader_without_a_request_learns_the_isr_from_the_metadata() -> None:
     spec = load_spec("kafka/4.1").with_bounds({"brokers": 3, "max_epoch": 1, "crashes": 1})
     trace = taken(spec, "crash(broker=2)", "controller_notices_failure(broker=2)", "hear_isr(leader=0)")
