@@ -49,7 +49,7 @@ def name_controllers(requests: Sequence[Request]) -> None:
     controllers = {each.node for each in requests if each.api in _FOR_CONTROLLERS}
     if not controllers:
         raise RecordingError(
-            "no file has a BROKER_REGISTRATION or BROKER_HEARTBEAT request: pass the files of the KRaft controllers too"
+            "no file has a BROKER_REGISTRATION or BROKER_HEARTBEAT request: pass the files of the KRaft controllers"
         )
     both = sorted({each.body["BrokerId"] for each in requests if each.api in _FOR_CONTROLLERS} & controllers)
     if both:

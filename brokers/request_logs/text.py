@@ -24,6 +24,7 @@ _LINE = re.compile(
 _API = re.compile(r"\s*RequestHeader\(apiKey=(\w+),")
 _FETCHER = re.compile(r"broker-(\d+)-fetcher-\d+")
 _NAME = re.compile(r"(\w+)=")
+_OF_RECORDS = re.compile(r"[^{}]*?(?=,_tagged_fields=|\})")
 _SCALAR = re.compile(r"[^{}]*?(?=,\w+=|\})")
 _ELEMENT = re.compile(r"[^{},\[\]]*")
 _NUMBER = re.compile(r"-?\d+")
@@ -145,7 +146,7 @@ def _value(name: str, text: str, at: int) -> tuple[Any, int]:
         return _struct(text, at)
     if text.startswith("[", at) and name not in _RECORDS and name not in _TEXTS:
         return _list(text, at)
-    scalar = _SCALAR.match(text, at)
+    scalar = (_OF_RECORDS if name in _RECORDS else _SCALAR).match(text, at)
     if scalar is None:
         raise NotText(f"the end of the value of {name} is missing")
     if name in _RECORDS:
