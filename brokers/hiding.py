@@ -14,6 +14,7 @@ from typing import Any
 API_NAMES = {
     "AlterPartition",
     "ApiVersions",
+    "AssignReplicasToDirs",
     "BrokerHeartbeat",
     "BrokerRegistration",
     "ControlledShutdown",
@@ -83,12 +84,17 @@ class Hiding:
         value = record["value"]
         if not isinstance(value, Mapping):
             return {**record, "key": self._hash(record["key"]), "value": self._hash(value)}
-        if value["record"] in METADATA_RECORDS:
+        if value["record"] in METADATA_RECORDS or _is_read(value):
             return dict(record)
         return {**record, "key": None, "value": {**value, "body": {}}}
 
     def _hash(self, data: bytes | None) -> dict[str, str] | None:
         return None if data is None else {"hash": blake2b(data, key=self._key, digest_size=8).hexdigest()}
+
+
+def _is_read(value: Mapping[str, Any]) -> bool:
+    """Return whether a record of the metadata log is one that sets `min.insync.replicas`."""
+    return bool(value["record"] == "ConfigRecord" and value["body"].get("Name") == "min.insync.replicas")
 
 
 def _may_be_read(operation: Mapping[str, Any]) -> bool:

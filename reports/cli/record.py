@@ -138,11 +138,13 @@ def record(
       --broker 0=127.0.0.1:9092 --broker 1=127.0.0.1:9192
     leadline record run.jsonl --release 2.8.0 --zookeeper 127.0.0.1:2181 --broker 0=127.0.0.1:9092
     leadline record run.jsonl --release 2.8.2 --request-log 0=a/kafka-request.log --request-log 1=b/kafka-request.log
+    leadline record run.jsonl --release 3.9.1 --request-log 0=a/kafka-request.log --request-log 1=b/kafka-request.log \
+      --request-log 100=c/kafka-request.log --metadata-log c/__cluster_metadata-0
 
     \b
-    With --request-log, existing request logs are converted to a recording. They must have been written at level
-    DEBUG or TRACE, by brokers of release 2.8 or later with ZooKeeper. They must begin before the topic is created, and
-    include the logs of all brokers.
+    With --request-log, existing request logs are converted to a recording. They must have been written by brokers of
+    release 1.0 or later, at level TRACE up to 2.7, and DEBUG or TRACE since. They must begin before the topic is
+    created, and include the logs of all brokers and KRaft controllers. With KRaft, --metadata-log is needed too.
 
     Exit code 0: the recording is complete; 2: usage error, or a connection that cannot be decoded (TLS or SASL).
     """

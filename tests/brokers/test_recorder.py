@@ -114,6 +114,16 @@ def test_credentials_in_the_metadata_log_are_left_out() -> None:
     assert shown["value"] == kept
 
 
+@pytest.mark.parametrize(("name", "is_kept"), [("min.insync.replicas", True), ("ssl.keystore.password", False)])
+def test_of_settings_only_what_is_read_is_kept(name: str, is_kept: bool) -> None:
+    value = {"record": "ConfigRecord", "version": 0, "body": {"Name": name, "Value": "2"}}
+    record = {"offset": 7, "timestamp": 0, "key": None, "value": value}
+    body = {"Responses": [{"Partitions": [{"Records": {"size": 9, "batches": [{"records": [record]}]}}]}]}
+    changed = Hiding()(event("Fetch", body, source="controller"))
+    (kept,) = changed["body"]["Responses"][0]["Partitions"][0]["Records"]["batches"][0]["records"]
+    assert kept["value"]["body"] == (value["body"] if is_kept else {})
+
+
 @pytest.mark.parametrize(
     ("path", "is_kept"),
     [
