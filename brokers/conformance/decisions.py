@@ -25,11 +25,11 @@ def decided(context: Context) -> Iterator[Observation[Partition]]:
     Raises:
         NotFollowed: if a decision names a leader without a replica.
     """
-    read, make, explained = context.read, context.make, set[int]()
-    yield from _altered(context, explained)
+    read, make, explained, requests = context.read, context.make, set[int](), list[Seen]()
+    yield from _altered(context, explained, requests)
     for number, decision in enumerate(context.controller.decisions):
         if number not in explained:
-            yield _decided(context, decision)
+            yield _decided(context, decision, requests)
     if read.kraft:
         yield from kraft.fences(context)
     else:
@@ -38,9 +38,9 @@ def decided(context: Context) -> Iterator[Observation[Partition]]:
         yield make.contradicted(Window(each.at, each.at, each.frames), each.label, each.why)
 
 
-def _altered(context: Context, explained: set[int]) -> Iterator[Observation[Partition]]:
+def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Iterator[Observation[Partition]]:
     """Yield the observations of AlterPartition requests and responses. Add the positions of the decisions that they
-    explain to `explained`.
+    explain to `explained`, and the requests that explain none to `requests`.
     """
     read, make, decisions = context.read, context.make, context.controller.decisions
     same: dict[tuple[int, frozenset[int]], list[int]] = {}
@@ -57,6 +57,7 @@ def _altered(context: Context, explained: set[int]) -> Iterator[Observation[Part
         ids = part.get("NewIsr") or [each["BrokerId"] for each in part.get("NewIsrWithEpochs") or ()]
         isr = read.isr(ids)
         window = Window(since, frame.arrived, (frame.number,))
+        requests.append(frame)
         yield make.proposed(window, leader, read.epoch(part.get("LeaderEpoch")), isr)
         answer = read.answer.get(frame.number)
         if answer is None or frame.passed is None:
@@ -75,6 +76,7 @@ def _altered(context: Context, explained: set[int]) -> Iterator[Observation[Part
             decision = decisions[number]
             if frame.passed <= decision.latest:
                 explained.add(unexplained.pop(place))
+                requests.pop()
                 window = attrs.evolve(window, latest=min(answer.arrived, decision.latest))
                 assignment = decision.assignment
                 break
@@ -93,7 +95,8 @@ def _may_propose_since(read: PartitionRecording, frame: Seen, answered: list[flo
     return max(0.0, since)
 
 
-def _decided(context: Context, decision: Decision) -> Observation[Partition]:
+def _decided(context: Context, decision: Decision, requests: list[Seen]) -> Observation[Partition]:
+    """Return the observation of a decision. `requests` contains the AlterPartition requests that may be the reason."""
     read = context.read
     leader = read.replica(decision.leader) if decision.leader >= 0 else None
     if leader is None and decision.leader >= 0:
@@ -110,4 +113,6 @@ def _decided(context: Context, decision: Decision) -> Observation[Partition]:
     window = Window(decision.earliest, decision.latest, (decision.frame,))
     isr = read.isr(list(decision.isr))
     replicas = decision.assignment, decision.is_reassigned
-    return context.make.decided(window, leader, epoch, isr, stopping, *replicas)
+    asked_by = {read.replica(each.source) for each in requests if each.passed is not None}
+    asked = frozenset(broker for broker in asked_by if broker is not None) if read.kraft else None
+    return context.make.decided(window, leader, epoch, isr, stopping, *replicas, asked)

@@ -16,9 +16,14 @@ from leadline.model.kafka.rules import RULES
 from leadline.model.kafka.state import Partition
 from leadline.reports.conformance.report import other_values
 
+HIDDEN_BY_THE_DRIVER = ("election_order",)
+"""Rules that no run of a behaviour confirms: the driver puts the replicas into an order in which the brokers that the
+behaviour elects come first.
+"""
+
 
 def would_confirm(trace: Trace[Partition], column: Column, known: frozenset[str] = frozenset()) -> frozenset[str]:
-    """Return the rules that a behaviour would confirm if brokers executed it and every step were observed immediately.
+    """Return the rules that a behaviour would confirm if brokers executed it and a recorder observed every step.
 
     Parameters:
         trace: the behaviour.
@@ -32,6 +37,7 @@ def would_confirm(trace: Trace[Partition], column: Column, known: frozenset[str]
         rule.name
         for rule in RULES
         if rule.name not in known
+        and rule.name not in HIDDEN_BY_THE_DRIVER
         and not any(
             behaviour.is_explained_by(column.with_rules({rule.name: other}))
             for other in other_values(column, rule.name)
@@ -40,7 +46,9 @@ def would_confirm(trace: Trace[Partition], column: Column, known: frozenset[str]
 
 
 class _Behaviour:
-    """A behaviour of the model, as if a recorder had seen each of its steps when it happened."""
+    """A behaviour of the model, as if a recorder had seen each of its steps when it happened. With acks=all, a recorder
+    sees that a record is appended when it is acknowledged, which may be at any later time.
+    """
 
     def __init__(self, trace: Trace[Partition]) -> None:
         self._steps: list[Taken] = [
@@ -64,7 +72,11 @@ class _Behaviour:
                 return explains
         with attrs.validators.disabled():  # see `followed_release`
             beginning = attrs.evolve(forget(first), bounds=followed.bounds, protocol=followed.protocol)
-        observations = (see(Window(time, time)) for time, see in seen(followed, self._steps))
+        late = ("produce",) if bounds.acks == "all" else ()
+        observations = (
+            see(Window(time, len(self._steps) if self._steps[time][0] in late else time))
+            for time, see in seen(followed, self._steps)
+        )
         answer = follow([beginning], observations, followed.hidden, forget=forget).answer
         self._known.append((followed, answer is not Answer.REJECTED))
         return self._known[-1][1]

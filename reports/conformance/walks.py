@@ -35,7 +35,9 @@ BOUNDS = {"brokers": 3, "max_epoch": 3, "crashes": 2, "session_expiries": 1, "is
 MORE: tuple[dict[str, Any], ...] = (
     {},
     {"isr_shrinks": 2, "max_epoch": 4},
+    {"acks": "1", "isr_shrinks": 2, "max_epoch": 4},
     {"min_insync_replicas": 2},
+    {"acks": "1", "crashes": 3, "max_epoch": 4},
     {"unclean_leader_election": True},
     {"session_expiries": 2, "max_epoch": 4},
     {"crashes": 3, "max_epoch": 4},

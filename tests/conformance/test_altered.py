@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -245,3 +246,25 @@ def test_a_request_without_an_epoch_is_never_fenced(tmp_path: Path) -> None:
     run = conform(lines, "--spec", "kafka/0.10.2", folder=tmp_path)
     assert (run.code, run.err) == (1, "")
     assert "the request has no epoch" in run.out
+
+
+def test_an_isr_that_grows_without_a_request_is_rejected(tmp_path: Path) -> None:
+    """Only a leader asks the controller to let a broker into the ISR, and all its requests pass the recorder."""
+    lines = (RECORDINGS / "walk-3.9.1.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = next(
+        each
+        for each in map(json.loads, lines)
+        if each.get("api") == "AlterPartition" and each["request"] and len(_new_isr(each)) == 2
+    )
+    number = asked["number"]
+    kept = [line for line in lines if number not in (json.loads(line).get("number"), json.loads(line).get("answers"))]
+    assert len(kept) == len(lines) - 2
+    run = conform(counted(kept), "--spec", "kafka/3.9", folder=tmp_path)
+    assert run.code == 1
+    assert "the controller decides: broker 1 leads in epoch 1, ISR 0 1" in run.out
+    assert "or an AlterPartition request of broker 1, but it sent none" in run.out
+
+
+def _new_isr(line: dict[str, Any]) -> list[object]:
+    (partition,) = [each for topic in line["body"]["Topics"] for each in topic["Partitions"]]
+    return list(partition["NewIsrWithEpochs"])

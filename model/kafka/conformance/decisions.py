@@ -81,10 +81,12 @@ class DecisionObservations(Observer):
         may_shut_down: frozenset[int] = frozenset(),
         assignment: Assignment | None = None,
         is_reassigned: bool = False,
+        asked_by: frozenset[int] | None = None,
     ) -> Observation[Partition]:
         """The controller has decided on a leader, leader epoch and ISR, and on replicas unless `assignment` is None.
         `may_shut_down` contains the brokers that have asked to shut down. `is_reassigned` says whether the decision
-        names replicas.
+        names replicas. `asked_by` contains the leaders whose `AlterPartition` requests may be the reason, or is None if
+        such requests are not always recorded.
         """
 
         def is_so(state: Partition) -> bool:
@@ -97,7 +99,7 @@ class DecisionObservations(Observer):
             return is_so(state) and (same_order or not is_reassigned)
 
         def controlled(state: Partition) -> Iterator[tuple[str, Partition]]:
-            yield from self._controlled(state, may_shut_down)
+            yield from self._controlled(state, may_shut_down, asked_by)
             if assignment is not None:
                 yield from self._reassigned(state, assignment)
 
@@ -118,7 +120,17 @@ class DecisionObservations(Observer):
             down = [str(b) for b, replica in enumerate(state.replicas) if not replica.up]
             allowed = "; ".join(sorted(found)) or "no change"
             now = quorum_in_words(state.quorum) + replicas_of(state)
-            return f"{now}; down: {', '.join(down) or 'none'}; the model allows: {allowed}"
+            asked = "".join(
+                f"; or an AlterPartition request of broker {each}, but it sent none" for each in silent(state)
+            )
+            return f"{now}; down: {', '.join(down) or 'none'}; the model allows: {allowed}{asked}"
+
+        def silent(state: Partition) -> Iterator[int]:
+            """Yield the leaders whose requests would explain the decision, but are not recorded."""
+            for broker in range(self.release.bounds.brokers):
+                answered = self.release.take("handle_alter_partition", state, broker)
+                if asked_by is not None and broker not in asked_by and any(is_so(after) for after in answered):
+                    yield broker
 
         def replicas_of(state: Partition) -> str:
             return f", replicas {state.assignment}" if assignment is not None else ""
@@ -131,10 +143,14 @@ class DecisionObservations(Observer):
         """The controller has told a broker something that contradicts other frames, whatever the state is."""
         return self._made(window, label, lambda state: (), lambda state: reason)
 
-    def _controlled(self, state: Partition, may_shut_down: frozenset[int]) -> Iterator[tuple[str, Partition]]:
+    def _controlled(
+        self, state: Partition, may_shut_down: frozenset[int], asked_by: frozenset[int] | None
+    ) -> Iterator[tuple[str, Partition]]:
+        may_ask = {"begin_shutdown": may_shut_down, "stop": may_shut_down, "handle_alter_partition": asked_by}
         for name in CONTROLLER_ACTIONS:
+            asking = may_ask.get(name)
             for broker in range(self.release.bounds.brokers):
-                if name not in ("begin_shutdown", "stop") or broker in may_shut_down:
+                if asking is None or broker in asking:
                     for after in self.release.take(name, state, broker):
                         yield name, after
                         yield from self._elected_uncleanly(after)

@@ -62,7 +62,7 @@ def _see(
             request = before.replicas[other].in_flight
             assert isinstance(request, FetchRequest)
             fetch = _seen_fetch(other, request, make.release)
-            told = _seen_answer(after.replicas[other].in_flight, request.offset)
+            told = _seen_answer(after.replicas[other].in_flight, request.offset, replica.high_watermark)
             assert told is not None
             asked[other] = fetch, told
             return lambda w: make.fetch_answered(w, fetch, told, arrives=True)
@@ -116,13 +116,14 @@ def _seen_fetch(follower: int, request: FetchRequest, followed: FollowedRelease)
     return SeenFetch(request.leader, follower, epoch, request.offset, request.last_epoch, names)
 
 
-def _seen_answer(message: Message | None, offset: int) -> Answer | None:
+def _seen_answer(message: Message | None, offset: int, high_watermark: int) -> Answer | None:
+    """Return a response. It contains the leader's high watermark, even if the follower ignores it."""
     match message:
         case FetchResponse(records=records, high_watermark=watermark):
             told = tuple((record.value, record.epoch) for record in records)
             return SeenRecords(told, watermark, offset if told else None)
-        case Diverging(epoch=epoch, end_offset=end, high_watermark=watermark):
-            return SeenDiverging(epoch, end, watermark or 0)
+        case Diverging(epoch=epoch, end_offset=end):
+            return SeenDiverging(epoch, end, high_watermark)
         case EpochResponse() | EpochRequest() | FetchRequest() | None:
             return None
     return SeenOutOfRange()
