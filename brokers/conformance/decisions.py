@@ -18,6 +18,12 @@ from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.state import Partition
 
+MAY_HAVE_SUCCEEDED = (-1, 7)
+"""UNKNOWN_SERVER_ERROR and REQUEST_TIMED_OUT. The controller checks everything else before it changes the ISR. After an
+error of a whole request, or an answer that lacks the partition, the leader sends the same request again
+(`AlterPartitionManager` in Kafka's code).
+"""
+
 
 def decided(context: Context) -> Iterator[Observation[Partition]]:
     """Yield the observations of decisions of the controller, and of the requests of leaders for them.
@@ -63,10 +69,14 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
         if answer is None or frame.passed is None:
             context.notes["AlterPartition requests without an answer"] += 1
             continue
-        told = read.part(answer.body)
-        error = answer.body.get("ErrorCode") or (told or {}).get("ErrorCode")
-        window = context.window(frame.passed, answer.arrived, frame, answer)
+        told, error = read.part(answer.body), answer.body.get("ErrorCode")
         if error or told is None:
+            context.notes["AlterPartition requests that are refused as a whole, and sent again"] += 1
+            if error not in MAY_HAVE_SUCCEEDED:
+                requests.pop()
+            continue
+        window = context.window(frame.passed, answer.arrived, frame, answer)
+        if told.get("ErrorCode"):
             yield make.proposal_handled(window, leader, None)
             continue
         result = read.replica(told["LeaderId"]), read.epoch(told["LeaderEpoch"]), read.isr(told["Isr"])

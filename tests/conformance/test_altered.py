@@ -268,3 +268,25 @@ def test_an_isr_that_grows_without_a_request_is_rejected(tmp_path: Path) -> None
 def _new_isr(line: dict[str, Any]) -> list[object]:
     (partition,) = [each for topic in line["body"]["Topics"] for each in topic["Partitions"]]
     return list(partition["NewIsrWithEpochs"])
+
+
+@pytest.mark.parametrize(("error", "part", "code"), [(77, 0, 0), (0, 6, 1)])
+def test_a_request_that_is_refused_as_a_whole_is_sent_again(error: int, part: int, code: int, tmp_path: Path) -> None:
+    """A leader with an outdated broker epoch (STALE_BROKER_EPOCH) repeats its proposal until it has a new one. After an
+    error about the partition, it does not propose the same again.
+    """
+    lines = [json.loads(line) for line in (RECORDINGS / "walk-3.9.1.jsonl").read_text(encoding="utf-8").splitlines()]
+    place, asked = next(
+        (place, each)
+        for place, each in enumerate(lines)
+        if each.get("api") == "AlterPartition" and each["request"] and len(_new_isr(each)) == 2
+    )
+    answer = next(each for each in lines if each.get("answers") == asked["number"])
+    number, at = asked["number"] - 2, asked["arrived"]
+    assert not {number, number + 1} & {each.get("number") for each in lines}
+    topics = [] if error else [{**asked["body"]["Topics"][0], "Partitions": [{"PartitionIndex": 0, "ErrorCode": part}]}]
+    refused = {**answer, "number": number + 1, "answers": number, "body": {"ErrorCode": error, "Topics": topics}}
+    times = {"time": asked["time"], "arrived": at, "passed": at}
+    lines[place:place] = [{**asked, "number": number, **times}, {**refused, **times}]
+    run = conform(counted([json.dumps(each) for each in lines]), "--spec", "kafka/3.9", folder=tmp_path)
+    assert run.code == code, run.out
