@@ -14,6 +14,7 @@ import attrs
 
 from leadline.brokers.conformance.frames import Body, Seen
 from leadline.brokers.conformance.partition import Announcement, PartitionRecording
+from leadline.model.kafka.conformance.words import listed
 
 _READ = (
     *("PartitionId", "Leader", "LeaderEpoch", "Isr", "Replicas", "AddingReplicas", "RemovingReplicas"),
@@ -150,4 +151,4 @@ def _leads(read: PartitionRecording, node: int | None) -> str:
 
 
 def _isr(read: PartitionRecording, ids: Iterable[int]) -> str:
-    return " ".join(str(replica) for replica in sorted(read.isr(list(ids))))
+    return listed(read.isr(list(ids)))

@@ -140,15 +140,20 @@ class Proposal:
     dropped: bool = False
 
     def __str__(self) -> str:
+        return drawn_isr(self.isr) + self.notes
+
+    @property
+    def notes(self) -> str:
+        """Return in parentheses what is special about the proposal, or an empty string."""
         notes = {
             "answered": not self.sent and not self.dropped,
             "dropped": self.dropped,
             "no longer awaited": not self.awaited,
-            "with an old broker epoch": self.outdated,
+            "with a broker epoch from before a restart": self.outdated,
             "with an old partition epoch": self.stale,
         }
         said = ", ".join(note for note, is_so in notes.items() if is_so)
-        return drawn_isr(self.isr) + (f" ({said})" if said else "")
+        return f" ({said})" if said else ""
 
 
 @attrs.frozen(cache_hash=True)

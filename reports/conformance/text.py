@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from leadline.brokers.conformance.check import Checked
-from leadline.brokers.conformance.frames import Seen, frames_around
-from leadline.checker.conformance import Answer, Observation, Rejection
+from leadline.brokers.conformance.frames import CONTROLLER, Seen, frames_around
+from leadline.checker.conformance import Answer, Observation, Rejection, Taken
 from leadline.checker.support.messages import counted
 from leadline.model.kafka.rules import rule_of
 from leadline.model.kafka.state import Partition
@@ -72,7 +73,7 @@ def explained(report: ConformanceReport, checked: Checked) -> Iterator[str]:
         seen, hidden = counted(result.observations, "observation"), counted(result.hidden_steps, "hidden step")
         yield f"the recording conforms to {name}: {seen}, {hidden}, at most {counted(result.largest, 'possible state')}"
         actions = ", ".join(f"{action} {times}" for action, times in sorted(result.actions.items()))
-        yield f"  actions: {actions}"
+        yield f"  actions of the model, and how often: {actions}"
     elif result.rejection is None:
         yield f"the recording is not decided for {name}: {result.reason}"
     else:
@@ -84,8 +85,10 @@ def explained(report: ConformanceReport, checked: Checked) -> Iterator[str]:
         if result.reason:
             yield f"  {result.reason}"
         yield from _rejected(report, checked, result.rejection)
+        if checked.notes:
+            yield ""
     for note, times in checked.notes.items():
-        yield f"  not followed: {note} ({times})"
+        yield f"  left out of the comparison: {note} ({counted(times, 'time')})"
 
 
 def _of_kafka(report: ConformanceReport) -> str:
@@ -98,16 +101,27 @@ def _rejected(report: ConformanceReport, checked: Checked, rejection: Rejection[
     yield ""
     yield from what_went_wrong(report, checked, rejection)
     yield ""
-    yield "the steps before:"
-    for step in rejection.candidates[0].path[-STEPS_BEFORE:] if rejection.candidates else ():
-        hidden = "  (not seen)" if step.observation is None else ""
-        frames = "" if step.observation is None else _frames_of(step.observation)
-        yield f"  {step.label}{frames}{hidden}"
+    yield "the steps before, in an order that the model allows:"
+    steps = [*_merged(rejection.candidates[0].path)] if rejection.candidates else []
+    yield from (f"  {step}" for step in steps[-STEPS_BEFORE:])
+    if any("@" in step for step in steps[-STEPS_BEFORE:]):
+        yield "  (m0@1 is record m0 of leader epoch 1)"
     yield ""
     yield "the frames around (number, arrival, what it is, from and to, when it passed the recorder):"
     yield from _frames_around(report, rejection.observation)
     if any(frame.api == "AlterPartition" for frame in report.read.frames) and _calls_it_alter_isr(report):
         yield "  (up to Kafka 3.1, AlterPartition requests are called AlterIsr)"
+
+
+def _merged(path: Sequence[Taken[Partition]]) -> Iterator[str]:
+    """Yield a line for each step. Steps that repeat the one before, because a broker is told again, share its line."""
+    for label, same in itertools.groupby(path, key=lambda step: step.label):
+        seen = [step.observation for step in same if step.observation is not None]
+        numbers = tuple(dict.fromkeys(number for each in seen for number in _numbers(each)))
+        if numbers:
+            yield label + _frames(numbers)
+        else:
+            yield label + (f" [{_when(seen[0])}]" if seen else " [inferred: no frame shows it]")
 
 
 def _calls_it_alter_isr(report: ConformanceReport) -> bool:
@@ -127,19 +141,22 @@ def what_went_wrong(report: ConformanceReport, checked: Checked, rejection: Reje
     name = checked.column.name
     yield f"what the brokers did, {_when(rejection.observation)}:"
     yield f"  {rejection.observation.label}"
-    yield ""
-    several = f" ({rejection.states:,} states of the model were possible; here are different reasons)"
-    why = f"why brokers of {name} cannot have done this then"
-    if checked.conformance.answer is Answer.UNDECIDED:
-        why = "why none of the states found allows it"
-    yield f"{why}{several if rejection.states > 1 else ''}:"
-    for candidate in rejection.candidates:
-        first, *others = candidate.why.split("; ")
-        yield f"  - {first}" + ";" * bool(others)
-        yield from (f"    {part}" + ";" * (number < len(others)) for number, part in enumerate(others, start=1))
     if checked is report.own and report.explained_by is not None:
         yield ""
         yield from _explanation(checked, report.explained_by)
+    yield ""
+    why = f"why brokers of {name} cannot have done this then"
+    if checked.conformance.answer is Answer.UNDECIDED:
+        why = "why none of the states found allows it"
+    reasons: dict[str, list[str]] = {}
+    for candidate in rejection.candidates:
+        first, *others = candidate.why.split("; ")
+        reasons.setdefault(first, others)
+    several = "" if rejection.states == 1 else f" ({rejection.states:,} states of the model were possible until then)"
+    yield f"{why}{several}:"
+    for first, others in reasons.items():
+        yield f"  - {first}" + ";" * bool(others)
+        yield from (f"    {part}" + ";" * (number < len(others)) for number, part in enumerate(others, start=1))
 
 
 def _explanation(checked: Checked, explained_by: tuple[tuple[str, str], ...]) -> Iterator[str]:
@@ -148,13 +165,22 @@ def _explanation(checked: Checked, explained_by: tuple[tuple[str, str], ...]) ->
         yield "no other value of a single rule explains it: brokers of another release may differ in several rules, or"
         yield "the recording lacks something, or brokers did what no release of the model does"
         return
-    yield "which rule would explain it: with another value of this rule, the recording conforms"
+    yield "which rule would explain it: the recording conforms if one rule has another value"
     for name in dict.fromkeys(name for name, _ in explained_by):
         rule, own = rule_of(name), checked.column.values[name]
         yield f"  {name}: {rule.question}"
         yield f"    {checked.column.name} has '{own}': {_sentence(rule, own)}"
-        for value in (value for of, value in explained_by if of == name):
-            yield f"    these brokers behaved as with '{value}': {_sentence(rule, value)} ({rule.value(value).source})"
+        values = [value for of, value in explained_by if of == name]
+        for value in values:
+            behaved = "these brokers behaved as with" if value == values[0] else "or as with"
+            yield f"    {behaved} '{value}': {_sentence(rule, value)} ({_source(rule.value(value).source)})"
+        if len(values) > 1:
+            yield "    (the recording does not tell these apart)"
+
+
+def _source(source: str) -> str:
+    """Return the source of a rule, without the articles from which the project comes."""
+    return "; ".join(part for part in source.split("; ") if not part.startswith("seed"))
 
 
 def _sentence(rule: Rule, name: str) -> str:
@@ -174,18 +200,21 @@ def _when(observation: Observation[Partition]) -> str:
     elif observation.earliest:
         when = f"between {observation.earliest:.3f} and {observation.latest:.3f} s"
     else:
-        when = f"by {observation.latest:.3f} s"
-    return f"{when}{_frames_of(observation)}"
+        when = f"at or before {observation.latest:.3f} s"
+    return f"{when}{_frames(_numbers(observation))}"
 
 
-def _frames_of(observation: Observation[Partition]) -> str:
-    numbers = observation.source if isinstance(observation.source, tuple) else ()
+def _numbers(observation: Observation[Partition]) -> tuple[int, ...]:
+    return observation.source if isinstance(observation.source, tuple) else ()
+
+
+def _frames(numbers: Collection[int]) -> str:
     return f" [frame{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}]" if numbers else ""
 
 
 def _frames_around(report: ConformanceReport, observation: Observation[Partition]) -> Iterator[str]:
     """Yield a line for each frame that shows an observation, and a line for each frame just before or after it."""
-    numbers = observation.source if isinstance(observation.source, tuple) else ()
+    numbers = _numbers(observation)
     for frame in frames_around(report.read.recording, numbers, observation.latest, FRAMES_AROUND, _UNINTERESTING):
         mark = ">" if frame.number in numbers else " "
         yield f" {mark}{_frame(frame)}"
@@ -193,6 +222,7 @@ def _frames_around(report: ConformanceReport, observation: Observation[Partition
 
 def _frame(frame: Seen) -> str:
     kind = "request" if frame.request else "response"
+    kind += " for the metadata log" if frame.api == "Fetch" and CONTROLLER in (frame.source, frame.target) else ""
     passed = "never passed" if frame.passed is None else f"passed {frame.passed:.3f}"
     return f"{frame.number:>6} {frame.arrived:9.3f} {frame.api} {kind}, {frame.source} to {frame.target}, {passed}"
 

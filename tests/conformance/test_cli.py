@@ -23,7 +23,7 @@ def test_without_a_spec_all_releases_are_followed(tmp_path: Path) -> None:
     run = call("conform", recording("KAFKA-13141-2.8.0"), "--json", "result.json", "--html", "p.html", folder=tmp_path)
     assert (run.code, run.err) == (0, "")
     assert "the recording conforms to kafka/2.8: 31 observations, " in run.out
-    rejected = "kafka/2.8.1     does not conform at observation 21: broker 1 proposes ISR 0 1 to the controller"
+    rejected = "kafka/2.8.1     does not conform at observation 21: broker 1 proposes ISR [0, 1] to the controller"
     assert rejected in [line.strip() for line in run.out.splitlines()]
     result = json.loads((tmp_path / "result.json").read_text())
     assert [spec["spec"] for spec in result["specs"] if spec["answer"] == "conforms"] == ["kafka/2.8"]
@@ -37,7 +37,7 @@ def test_a_rejection_is_explained(tmp_path: Path) -> None:
     )
     assert (run.code, run.err) == (1, "")
     lines = [line.strip() for line in run.out.splitlines()]
-    assert "broker 1 proposes ISR 0 1 to the controller" in lines
+    assert "broker 1 proposes ISR [0, 1] to the controller" in lines
     assert any(
         line.startswith("- broker 1 cannot propose broker 0: it has learned no log end offset") for line in lines
     )
@@ -49,13 +49,13 @@ def test_a_rejection_is_explained(tmp_path: Path) -> None:
     assert any(line.startswith("these brokers behaved as with 'counted': ") and "KAFKA-13141" in line for line in lines)
     (case,) = ElementTree.parse(tmp_path / "report.xml").iter("testcase")
     (failure,) = case.iter("failure")
-    assert "broker 1 proposes ISR 0 1" in failure.attrib["message"]
+    assert "broker 1 proposes ISR [0, 1]" in failure.attrib["message"]
     page = (tmp_path / "page.html").read_text()
     assert "the logs diverge: epoch 0 ends at 0" in page
     steps = page.count("<section ")
     assert f'data-start="t1-s{steps}"' in page  # it opens at the step that is not possible
     last = page[page.index(f'<section id="t1-s{steps}"') :]
-    assert "broker 1 proposes ISR 0 1 to the controller" in last.split("</h2>")[0]
+    assert "broker 1 proposes ISR [0, 1] to the controller" in last.split("</h2>")[0]
     assert "the last step is not possible in kafka/2.8.1</strong>: broker 1 cannot propose broker 0" in last
 
 

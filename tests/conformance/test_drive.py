@@ -127,7 +127,7 @@ def test_a_run_that_does_not_conform_is_explained(recorded: list[str], tmp_path:
     run = call("conform", "--release", "2.8.2", "--chaos", "2", folder=tmp_path)
     assert run.code == 1
     assert (
-        "  31 observations: does not conform at observation 21: broker 1 proposes ISR 0 1 to the controller"
+        "  31 observations: does not conform at observation 21: broker 1 proposes ISR [0, 1] to the controller"
         in run.out.splitlines()
     )
     assert "broker 1 cannot propose broker 0: it has learned no log end offset of broker 0" in run.out

@@ -33,7 +33,7 @@ FINDINGS = {
         0,
         "kafka/4.3",
         "override=replaced",
-        "the controller decides: broker 0 leads in epoch 0, ISR 0 1, rep",
+        "the controller decides: broker 0 leads in epoch 0, ISR [0, 1], rep",
     ),
 }
 """The partition, the spec of the release, the cure, and where the spec with the cure rejects the recording."""
@@ -64,6 +64,15 @@ def test_a_control_conforms_to_both() -> None:
     recording = read(RECORDINGS / "eligible-without-a-replica-control.jsonl", 1)
     assert checked(recording, "kafka/4.3").answer is Answer.CONFORMS
     assert checked(recording, "kafka/4.3+elr_members=replicas").answer is Answer.CONFORMS
+
+
+def test_min_insync_replicas_can_be_increased_in_every_release_with_kraft() -> None:
+    """The specs of releases have no step for it before 4.1, because only leaders use it. Brokers do it anyway."""
+    recording = read(RECORDINGS / "setting-applied-late.jsonl", 0)
+    rejection = checked(recording, "kafka/3.9").rejection
+    assert rejection is not None
+    assert rejection.observation.label == "the controller decides: broker 1 leads in epoch 1, ISR [1]"  # from the ELR
+    assert any("increases min.insync.replicas" in step.label for step in rejection.candidates[0].path)
 
 
 def altered(name: str, path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
@@ -114,7 +123,7 @@ def test_a_reassignment_that_brokers_do_not_make_is_rejected(tmp_path: Path) -> 
     rejection = checked(recording, "kafka/4.3").rejection
     assert rejection is not None
     assert rejection.observation.label.endswith("replicas +0 1")
-    assert "replicas 0 +1 (reassign)" in rejection.candidates[0].why
+    assert "replicas 0 +1 (action reassign)" in rejection.candidates[0].why
 
 
 def test_a_setting_that_changes_otherwise_is_refused(tmp_path: Path) -> None:

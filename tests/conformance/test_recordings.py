@@ -37,13 +37,13 @@ CONFORMS_TO = {
 REJECTED_AT = {
     ("KIP-101-0.10.2.2", "kafka/0.11"): "broker 0 sends broker 2 a fetch request from offset 1",
     ("KIP-101-0.11.0.3", "kafka/0.10.2"): "broker 2 answers broker 0's question about epoch 0: it ends at 1",
-    ("KAFKA-13141-2.8.0", "kafka/2.8.1"): "broker 1 proposes ISR 0 1 to the controller",
-    ("KAFKA-14617-3.4.1", "kafka/3.5"): "the controller answers broker 0's AlterPartition request: ISR 0 1",
-    ("KAFKA-14617-3.5.0", "kafka/3.4.1"): "the controller answers broker 0's AlterPartition request: refused",
-    ("KAFKA-15495-4.0.2", "kafka/4.1"): "the controller decides: no broker leads, ISR 0",
-    ("KAFKA-15495-3.9.1", "kafka/4.1"): "the controller decides: no broker leads, ISR 0",
-    ("KAFKA-15495-4.1.1", "kafka/3.9"): "the controller decides: broker 1 leads in epoch 1, ISR 1",
-    ("walk-3.9.1", "kafka/3.5.1"): "the controller answers broker 1's AlterPartition request: ISR 1",
+    ("KAFKA-13141-2.8.0", "kafka/2.8.1"): "broker 1 proposes ISR [0, 1] to the controller",
+    ("KAFKA-14617-3.4.1", "kafka/3.5"): "the controller accepts broker 0's AlterPartition request: ISR [0, 1]",
+    ("KAFKA-14617-3.5.0", "kafka/3.4.1"): "the controller refuses broker 0's AlterPartition request",
+    ("KAFKA-15495-4.0.2", "kafka/4.1"): "the controller decides: no broker leads, ISR [0]",
+    ("KAFKA-15495-3.9.1", "kafka/4.1"): "the controller decides: no broker leads, ISR [0]",
+    ("KAFKA-15495-4.1.1", "kafka/3.9"): "the controller decides: broker 1 leads in epoch 1, ISR [1]",
+    ("walk-3.9.1", "kafka/3.5.1"): "the controller accepts broker 1's AlterPartition request: ISR [1]",
 }
 """Where a recording of a bug is rejected by the releases that mended it, and one of these by a release with the bug."""
 
@@ -108,7 +108,7 @@ def test_walks_conform_to_their_release(name: str) -> None:
 def test_a_rejection_says_what_the_brokers_believe() -> None:
     rejection = check(read("KAFKA-13141-2.8.0"), column("2.8.1")).conformance.rejection
     assert rejection is not None
-    assert "broker 1 believes that it leads in epoch 1 with ISR 1" in rejection.candidates[0].why
+    assert "broker 1 believes that it leads in epoch 1 with ISR [1]" in rejection.candidates[0].why
     assert "the logs diverge: epoch 0 ends at 0" in rejection.candidates[0].path[-1].label
 
 

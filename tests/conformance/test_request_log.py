@@ -114,7 +114,7 @@ def test_no_record_of_the_metadata_log_that_is_not_needed_is_recorded(tmp_path: 
     [
         ('"fetchOffset":2', '"fetchOffset":1', "fetches from offset 1"),
         ('"highWatermark":2', '"highWatermark":3', "high watermark 3"),
-        ('"newIsr":[1,2,0]', '"newIsr":[1,0]', "proposes ISR 0 1"),
+        ('"newIsr":[1,2,0]', '"newIsr":[1,0]', "proposes ISR [0, 1]"),
     ],
 )
 def test_a_changed_number_is_noticed(changed: str, by: str, reason: str, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_changed_number_is_noticed(changed: str, by: str, reason: str, tmp_pat
     ("release", "spec", "changed", "by", "reason"),
     [
         ("1.1.1", "0.11", "partition=0,end_offset=3", "partition=0,end_offset=2", "question about epoch 0"),
-        ("2.7.2", "2.7.2", "new_isr=[1,2,0]", "new_isr=[1,0]", "proposes ISR 0 1"),
+        ("2.7.2", "2.7.2", "new_isr=[1,2,0]", "new_isr=[1,0]", "proposes ISR [0, 1]"),
         ("3.9.1", "3.9", '"isr":[1,2,0]', '"isr":[1,2]', "ISR"),
     ],
 )

@@ -96,7 +96,7 @@ def a_follower_tells_a_consumer_more(run: Written) -> None:
 
 
 ALTERED: dict[Callable[[Written], None], str] = {
-    both_leave_but_one_is_named: "the controller answers broker 0's AlterPartition request: ISR 0",
+    both_leave_but_one_is_named: "the controller accepts broker 0's AlterPartition request: ISR [0]",
     an_offset_inside_a_batch: "from offset 1",
     the_last_record_of_a_batch_is_missing: "broker 0 answers broker 1's fetch request from offset 0",
     a_batch_is_missing: "(m0@0 m1@0, high watermark 0), then fetches from offset 3",

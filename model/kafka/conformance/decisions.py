@@ -10,9 +10,9 @@ from leadline.checker.conformance import Observation
 from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.broker import FENCED
 from leadline.model.kafka.conformance.observer import Observer, Window
-from leadline.model.kafka.conformance.words import broker_in_words, quorum_in_words
+from leadline.model.kafka.conformance.words import broker_in_words, listed, quorum_in_words
 from leadline.model.kafka.state import Partition
-from leadline.model.quorum import Quorum, drawn_isr
+from leadline.model.quorum import Quorum
 
 CONTROLLER_ACTIONS = (
     "controller_notices_failure",
@@ -65,11 +65,11 @@ class DecisionObservations(Observer):
             request = state.requests[epoch] if epoch < len(state.requests) else None
             if request is None:
                 return f"epoch {epoch} has not begun: {quorum_in_words(state.quorum)}"
-            began = f"epoch {epoch} began with leader {request.leader} and ISR {drawn_isr(request.isr)}"
+            began = f"epoch {epoch} began with leader {request.leader} and ISR {listed(request.isr)}"
             return f"{began}; now {quorum_in_words(state.quorum)}; {broker_in_words(state, broker)}"
 
         role = "leads" if broker == leader else f"follows broker {leader}"
-        label = f"broker {broker} learns that it {role} in epoch {epoch} with ISR {drawn_isr(isr)}"
+        label = f"broker {broker} learns that it {role} in epoch {epoch} with ISR {listed(isr)}"
         return self._made(window, label, apply, why, name, optional=optional)
 
     def decided(
@@ -113,17 +113,18 @@ class DecisionObservations(Observer):
 
         def why(state: Partition) -> str:
             found = {
-                f"{quorum_in_words(after.quorum)}{replicas_of(after)} ({name.replace('_', ' ')})"
+                f"{quorum_in_words(after.quorum)}{replicas_of(after)} (action {name})"
                 for name, after in controlled(state)
                 if (after.quorum, after.assignment) != (state.quorum, state.assignment)
             }
-            down = [str(b) for b, replica in enumerate(state.replicas) if not replica.up]
-            allowed = "; ".join(sorted(found)) or "no change"
+            are_up = ", ".join(f"broker {b} is {'up' if r.up else 'down'}" for b, r in enumerate(state.replicas))
+            allowed = "; or ".join(sorted(found)) or "nothing else than before"
             now = quorum_in_words(state.quorum) + replicas_of(state)
             asked = "".join(
-                f"; or an AlterPartition request of broker {each}, but it sent none" for each in silent(state)
+                f"the controller would do so if broker {each} asked for it, but it sent no AlterPartition request; "
+                for each in silent(state)
             )
-            return f"{now}; down: {', '.join(down) or 'none'}; the model allows: {allowed}{asked}"
+            return f"{asked}the controller would decide: {allowed}; before that: {now}; {are_up}"
 
         def silent(state: Partition) -> Iterator[int]:
             """Yield the leaders whose requests would explain the decision, but are not recorded."""

@@ -39,10 +39,10 @@ class EpochObservations(Observer):
             found = {message_in_words(each.replicas[follower].in_flight) for each in after}
             told = message_in_words(state.replicas[follower].in_flight)
             if not isinstance(state.replicas[follower].in_flight, EpochRequest):
-                return f"broker {follower} does not ask about an epoch here: it has in flight {told}"
+                return f"broker {follower} would not ask about an epoch here: it would have in flight {told}"
             allowed = " or ".join(sorted(found)) or "nothing"
             return (
-                f"broker {follower} has in flight {told}; broker {leader} would send {allowed}; "
+                f"broker {follower} would have in flight {told}; broker {leader} would send {allowed}; "
                 f"{broker_in_words(state, leader)}"
             )
 

@@ -39,7 +39,8 @@ class FailureObservations(Observer):
                     replica = attrs.evolve(replica, high_watermark=known, newest_checkpoint=0)
                 yield attrs.evolve(after, replicas=(*after.replicas[:broker], replica, *after.replicas[broker + 1 :]))
 
-        cut = "" if cut_to is None else f" and loses its log from offset {cut_to} on"
+        part = f" from offset {cut_to} on" if cut_to else ""
+        cut = "" if cut_to is None else f" and loses its log{part}"
         label = f"broker {broker} is killed{cut}"
         return self._made(window, label, apply, lambda state: broker_in_words(state, broker), "crash")
 

@@ -42,7 +42,7 @@ class FetchObservations(Observer):
         def why(state: Partition) -> str:
             told = message_in_words(state.replicas[seen.follower].in_flight)
             return (
-                f"instead of this request, broker {seen.follower} has in flight {told}; "
+                f"broker {seen.follower} would have in flight {told}, instead of this request; "
                 f"{broker_in_words(state, seen.follower)}"
             )
 
@@ -69,7 +69,7 @@ class FetchObservations(Observer):
             about = f"{broker_in_words(state, seen.leader)}; {broker_in_words(state, seen.follower)}"
             if asked is None:
                 told = message_in_words(state.replicas[seen.follower].in_flight)
-                return f"broker {seen.follower} cannot have sent this request: it has in flight {told}; {about}"
+                return f"broker {seen.follower} cannot have sent this request: it would have in flight {told}; {about}"
             found = {message_in_words(after.replicas[seen.follower].in_flight) for after in self._handled(asked, seen)}
             return f"broker {seen.leader} would send {' or '.join(sorted(found)) or 'nothing yet'}; {about}"
 
@@ -153,7 +153,7 @@ class FetchObservations(Observer):
             found = {message_in_words(each.replicas[follower].in_flight) for each in after}
             told = message_in_words(state.replicas[follower].in_flight)
             would = f", and would send {' or '.join(sorted(found))}" if found else ""
-            return f"broker {follower} has in flight {told}{would}; {broker_in_words(state, follower)}"
+            return f"broker {follower} would have in flight {told}{would}; {broker_in_words(state, follower)}"
 
         then = "" if following is None else f", then fetches {following}"
         label = f"broker {follower} handles the fetch response ({answer}){then}"

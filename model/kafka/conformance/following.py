@@ -21,9 +21,10 @@ from leadline.model.kafka.actions import actions_of
 from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
 from leadline.model.kafka.broker import Registration, Replica
+from leadline.model.kafka.controller import apply_setting, raise_min_insync_replicas
 from leadline.model.kafka.messages import Diverging
 from leadline.model.kafka.protocols import Protocol
-from leadline.model.kafka.releases import Column
+from leadline.model.kafka.releases import KRAFT, Column
 from leadline.model.kafka.state import NOT_KEPT, Partition
 from leadline.model.quorum import Quorum, Request
 
@@ -51,13 +52,16 @@ _NO_LIMITS = {
 }
 
 
+_AS_ALL_BROKERS_DO = {"follower_leos": "kept"}
+"""Values of rules that all brokers have. The specs of releases omit this behaviour, unless it is asked for."""
+_AS_ALL_KRAFT_BROKERS_DO = {**_AS_ALL_BROKERS_DO, "min_isr_setting": "later"}
+
+
 def as_brokers_do(column: Column) -> Column:
-    """Return a release with `follower_leos=kept`, as all brokers have it. The specs of releases omit this behaviour,
-    unless it is asked for.
-    """
-    if "follower_leos" in column.changed:
-        return column
-    return attrs.evolve(column, values={**column.values, "follower_leos": "kept"})
+    """Return a release with the behaviour that all brokers have, but that its spec omits, unless it is asked for."""
+    values = _AS_ALL_KRAFT_BROKERS_DO if column.controller == KRAFT else _AS_ALL_BROKERS_DO
+    omitted = {rule: value for rule, value in values.items() if rule not in column.changed}
+    return attrs.evolve(column, values={**column.values, **omitted})
 
 
 class _ReadRules:
@@ -103,8 +107,11 @@ class FollowedRelease:
 
     @functools.cached_property
     def actions(self) -> dict[str, Action[Partition, ...]]:
-        """The actions of the release, keyed by name."""
-        return {action.name: action for action in actions_of(self._rules) if action.name != self.without}
+        """The actions of the release, and those that change settings, which the specs of releases have only where the
+        controller uses the settings. Keyed by name.
+        """
+        actions = (*actions_of(self._rules), raise_min_insync_replicas, apply_setting)
+        return {action.name: action for action in actions if action.name != self.without}
 
     def _action(self, name: str) -> Action[Partition, ...] | None:
         self._names.add(name)

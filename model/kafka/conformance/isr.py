@@ -12,9 +12,8 @@ from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.conformance.decisions import are_replicas
 from leadline.model.kafka.conformance.observer import Observer, Window
 from leadline.model.kafka.conformance.seen import UNKNOWN
-from leadline.model.kafka.conformance.words import broker_in_words, quorum_in_words
+from leadline.model.kafka.conformance.words import broker_in_words, listed, quorum_in_words
 from leadline.model.kafka.state import Partition
-from leadline.model.quorum import drawn_isr
 
 
 @attrs.frozen(eq=False)
@@ -57,7 +56,7 @@ class IsrObservations(Observer):
                 return f"{known}; {told}"
             return told
 
-        label = f"broker {leader} proposes ISR {drawn_isr(isr)} to the controller"
+        label = f"broker {leader} proposes ISR {listed(isr)} to the controller"
         return self._made(window, label, apply, why, "shrink_isr")
 
     def proposal_handled(
@@ -88,16 +87,17 @@ class IsrObservations(Observer):
         def why(state: Partition) -> str:
             after = self.release.take("handle_alter_partition", state, leader)
             found = {
-                f"the controller would {'refuse the request' if each.quorum == state.quorum else 'accept it'}, so that "
-                f"{quorum_in_words(each.quorum)}"
+                f"the controller would refuse the request, and nothing would change: {quorum_in_words(each.quorum)}"
+                if each.quorum == state.quorum
+                else f"the controller would accept the request, so that {quorum_in_words(each.quorum)}"
                 for each in after
             }
             statuses = ", ".join(f"broker {b} is {r.status}" for b, r in enumerate(state.registrations))
             allowed = "; or ".join(sorted(found)) or "there is no request to answer"
             return f"{allowed}; {broker_in_words(state, leader)}; to the controller, {statuses}"
 
-        told = "refused" if result is None else f"ISR {drawn_isr(result[2])}"
-        label = f"the controller answers broker {leader}'s AlterPartition request: {told}"
+        did, now = ("refuses", "") if result is None else ("accepts", f": ISR {listed(result[2])}")
+        label = f"the controller {did} broker {leader}'s AlterPartition request{now}"
         return self._made(window, label, apply, why, "handle_alter_partition")
 
     def isr_written(self, window: Window, leader: int, isr: frozenset[int]) -> Observation[Partition]:
@@ -115,7 +115,7 @@ class IsrObservations(Observer):
         def why(state: Partition) -> str:
             return f"{quorum_in_words(state.quorum)}; {broker_in_words(state, leader)}"
 
-        label = f"broker {leader} writes ISR {drawn_isr(isr)} to ZooKeeper"
+        label = f"broker {leader} writes ISR {listed(isr)} to ZooKeeper"
         return self._made(window, label, apply, why, "shrink_isr")
 
 

@@ -11,9 +11,8 @@ from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.broker import ANSWERED, BEHIND
 from leadline.model.kafka.conformance.decisions import are_replicas
 from leadline.model.kafka.conformance.observer import Observer, Window
-from leadline.model.kafka.conformance.words import broker_in_words
+from leadline.model.kafka.conformance.words import broker_in_words, listed
 from leadline.model.kafka.state import Partition
-from leadline.model.quorum import drawn_isr
 
 
 @attrs.frozen(eq=False)
@@ -55,7 +54,7 @@ class MetadataObservations(Observer):
             if not after or older or may_know_more:
                 yield state
 
-        label = f"broker {leader} has applied the record of the metadata log with ISR {drawn_isr(isr)}"
+        label = f"broker {leader} has applied the record of the metadata log with ISR {listed(isr)}"
         return self._made(
             window, label, apply, lambda state: broker_in_words(state, leader), "apply_record", optional=optional
         )

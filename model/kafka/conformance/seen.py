@@ -49,7 +49,7 @@ class SeenFetch:
     names_last_epoch: bool = False
 
     def __str__(self) -> str:
-        last = f" after epoch {self.last_epoch}" if self.last_epoch is not None else ""
+        last = f", last fetched epoch {self.last_epoch}" if self.last_epoch is not None else ""
         return f"from offset {self.offset}{last}"
 
 

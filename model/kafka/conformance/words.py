@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from leadline.model.kafka.messages import (
     Diverging,
     EpochRequest,
@@ -12,14 +14,19 @@ from leadline.model.kafka.messages import (
     OffsetOutOfRange,
 )
 from leadline.model.kafka.state import Partition
-from leadline.model.quorum import Quorum, drawn_isr
+from leadline.model.quorum import Quorum
+
+
+def listed(brokers: Iterable[int]) -> str:
+    """Return a set of brokers as Kafka logs an ISR, such as ``[0, 1]``."""
+    return f"[{', '.join(map(str, sorted(brokers)))}]"
 
 
 def quorum_in_words(quorum: Quorum) -> str:
     """Describe the last decision of the controller."""
     leader = "no broker leads" if quorum.leader is None else f"broker {quorum.leader} leads in epoch {quorum.epoch}"
-    elr = f", ELR {drawn_isr(quorum.elr)}" if quorum.elr else ""
-    return f"{leader}, ISR {drawn_isr(quorum.isr)}{elr}"
+    elr = f", eligible leader replicas (ELR) {listed(quorum.elr)}" if quorum.elr else ""
+    return f"{leader}, ISR {listed(quorum.isr)}{elr}"
 
 
 def broker_in_words(state: Partition, broker: int) -> str:
@@ -34,15 +41,16 @@ def broker_in_words(state: Partition, broker: int) -> str:
     if replica.leader is None:
         role = "has not learned of a leader since it started"
     elif replica.leader == broker:
-        role = f"believes that it leads in epoch {replica.epoch} with ISR {drawn_isr(replica.isr)}"
+        role = f"believes that it leads in epoch {replica.epoch} with ISR {listed(replica.isr)}"
     else:
         role = f"follows broker {replica.leader} in epoch {replica.epoch}"
     told = f"broker {broker} {role}, log end offset {replica.log.end_offset}, high watermark {replica.high_watermark}"
     if replica.leader == broker:
         others = [f"{leo} of broker {b}" for b, leo in enumerate(replica.remote_leos) if b != broker and leo >= 0]
-        told += f", and knows {'the log end offset ' + ', '.join(others) if others else 'no log end offset of others'}"
+        learned = f"log end offset {', '.join(others)}" if others else "no log end offset of others"
+        told += f", and has learned {learned}"
         if replica.proposal is not None:
-            told += f", and has proposed ISR {replica.proposal}"
+            told += f", and has proposed ISR {listed(replica.proposal.isr)}{replica.proposal.notes}"
     return told
 
 
@@ -57,7 +65,7 @@ def message_in_words(message: Message | None) -> str:
         case None:
             return "nothing"
         case FetchRequest(offset=offset, last_epoch=last):
-            return f"a fetch request from offset {offset}" + ("" if last is None else f" after epoch {last}")
+            return f"a fetch request from offset {offset}" + ("" if last is None else f", last fetched epoch {last}")
         case FetchResponse(records=records, high_watermark=high_watermark):
             return f"a response with {' '.join(map(str, records)) or 'no records'} and high watermark {high_watermark}"
         case OffsetOutOfRange(end_offset=end):
