@@ -38,8 +38,9 @@ import attrs
 
 from leadline.checker.bag import Bag
 from leadline.checker.map import Map
+from leadline.checker.observing.blocks import FALSE, NEITHER, TRUE, Block, Place, Variable, Whole
 from leadline.checker.observing.collection_views import CollectionView
-from leadline.checker.observing.control_flow import FALSE, NEITHER, TRUE, Block, FlowGraph, Place, Variable, Whole
+from leadline.checker.observing.control_flow import FlowGraph
 from leadline.checker.observing.lazy import lazy_instances
 from leadline.checker.observing.nodes import NODES, Node, can_be_taken_apart, copies_unread
 from leadline.checker.observing.recording import Recorder

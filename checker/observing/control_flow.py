@@ -12,29 +12,42 @@ continues with another block, as in the control-flow graph that a compiler build
 - ``return``, ``continue``, ``break``, ``else`` and the ``yield`` of a sentence are jumps.
 
 Every expression is evaluated once, in the order in which Python evaluates it. An expression that is not in this list
-remains one block. A predicate is not divided if it contains a statement that is not in this list. The module `apart`
-runs the blocks.
+remains one block. A predicate is not divided if it contains a statement that is not in this list. The module `blocks`
+describes a block, `definitions` finds the syntax tree, `fragments` compiles parts of it, and `apart` runs the blocks.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import dis
-import functools
 import inspect
 import itertools
-import linecache
-from collections.abc import Callable, Iterable, Mapping
-from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from types import FunctionType
 
-import attrs
-
+from leadline.checker.observing.blocks import (
+    FALSE,
+    NEITHER,
+    NOTHING,
+    TRUE,
+    Block,
+    Place,
+    Scope,
+    Variable,
+    Whole,
+    find_live,
+)
+from leadline.checker.observing.definitions import check_statements, definition
 from leadline.checker.observing.filters import may_filter
-
-TRUE, FALSE, NEITHER = 0, 1, 2
-"""The indices of the blocks that end a call: the predicate is true; it is false; it returns no bool."""
+from leadline.checker.observing.fragments import (
+    function_code,
+    load,
+    located,
+    place_of,
+    read_names,
+    returning,
+    target_names,
+)
 
 MOST_BLOCKS = 2_000
 """The maximum number of blocks of a predicate that is divided."""
@@ -49,85 +62,6 @@ _ITERTOOLS = {
     itertools.pairwise: "pairwise",
 }
 _BOTH = frozenset((True, False))
-_NOTHING: frozenset[bool] = frozenset()
-
-
-class Whole(Exception):
-    """Raised if a predicate cannot be divided.
-
-    Attributes:
-        text: a description of the code that cannot be divided.
-        line: the line of this code, or 0 if there is no such line.
-        place: the expression to leave undivided if the rest of the predicate can be divided, or None.
-    """
-
-    def __init__(self, text: str, line: int = 0, place: Place | None = None) -> None:
-        self.text, self.line, self.place = text, line, place
-        super().__init__(text)
-
-
-Place = tuple[int, int, int | None, int | None]
-"""The position of an expression in its file."""
-
-
-class Variable(NamedTuple):
-    """A variable of the predicate or of one of its comprehensions.
-
-    Attributes:
-        name: the name in the source code.
-        scope: 0 for a variable of the predicate itself, or the number of the comprehension.
-    """
-
-    name: str
-    scope: int
-
-
-Scope = Mapping[str, Variable]
-
-
-@attrs.define(eq=False)
-class Block:
-    """A part of a predicate that runs as a unit. A call then continues with another block.
-
-    Attributes:
-        kind: ``test`` evaluates an expression and continues with `then` if it is true, otherwise with `other`.
-            ``assign`` assigns to variables. ``iterate`` evaluates an iterable. ``next`` assigns the next element to the
-            target of a loop, or continues with `other` if there is none. ``yield`` and ``yield from`` yield sentences.
-        node: the syntax tree of the code, for messages.
-        code: a function that evaluates the code, or None.
-        names: the variables that are passed to the function.
-        free: the indices of the closure variables that are passed to the function after them.
-        targets: the variables to which the block assigns.
-        then, other: the indices of the blocks with which a call continues.
-        exact: the results, True or False, that the predicate returns. A test with such a result must evaluate to a
-            bool.
-        counts: whether the block adds to a counter, which must be an integer.
-        loop: the index of the loop, for ``iterate`` and ``next``.
-        target: the target of the loop, for ``next``, or the tuple of names to which the block assigns, or None.
-        scope: the variables that are visible in the target.
-        through: the function over whose result the loop iterates, such as ``enumerate``, or an empty string.
-        place: the expression to leave undivided if this block cannot be run, or None.
-        live: the variables that are read in this block or later.
-        live_loops: the loops that are continued in this block or later.
-    """
-
-    kind: str
-    node: ast.AST | None = None
-    code: CodeType | None = None
-    names: tuple[Variable, ...] = ()
-    free: tuple[int, ...] = ()
-    targets: tuple[Variable, ...] = ()
-    then: int = NEITHER
-    other: int = NEITHER
-    exact: frozenset[bool] = _NOTHING
-    counts: bool = False
-    loop: int = -1
-    target: ast.expr | None = None
-    scope: Scope = attrs.field(factory=dict)
-    through: str = ""
-    place: Place | None = None
-    live: tuple[Variable, ...] = ()
-    live_loops: tuple[int, ...] = ()
 
 
 class FlowGraph:
@@ -150,19 +84,19 @@ class FlowGraph:
     def __init__(self, function: FunctionType, undivided: frozenset[Place]) -> None:
         self._function, self._undivided = function, undivided
         code = function.__code__
-        self.definition = node = _definition(code)
+        self.definition = node = definition(code)
         self._local = {*code.co_varnames, *code.co_cellvars}
         self._free = code.co_freevars
         self._is_generator = bool(code.co_flags & inspect.CO_GENERATOR)
         self._loops = self._scopes = 0
-        _check_statements(node)
+        check_statements(node)
         self.parameters = tuple(Variable(name, 0) for name in code.co_varnames[: code.co_argcount])
         own = {name: Variable(name, 0) for name in self._local}
         self.blocks = [Block("end"), Block("end"), Block("end")]
         self.first = self._statements(node.body, own, TRUE if self._is_generator else NEITHER, None)
         if sum(block.kind in ("test", "next") for block in self.blocks) < 2:
             raise Whole("")  # it has a single condition, so there is nothing to divide
-        self._find_live()
+        find_live(self.blocks)
 
     # --- statements ---
 
@@ -212,17 +146,17 @@ class FlowGraph:
             case ast.Assign(targets=[ast.Tuple() as target], value=value):
                 block = self._evaluating("assign", value, scope, then=after)
                 block.target, block.scope = target, scope
-                block.targets = tuple(scope[name] for name in _target_names(target))
+                block.targets = tuple(scope[name] for name in target_names(target))
                 return self._add(block)
             case ast.AugAssign(target=ast.Name(id=name), value=value):
                 read = ast.copy_location(ast.Name(name, ast.Load()), statement)
-                changed: list[ast.stmt] = [statement, _return(_load(name, statement))]
+                changed: list[ast.stmt] = [statement, returning(load(name, statement))]
                 return self._assigning(changed, scope[name], [read, value], scope, after, statement)
         raise Whole(_shown(statement), statement.lineno)
 
     # --- expressions ---
 
-    def _truth(self, node: ast.expr, scope: Scope, then: int, other: int, exact: frozenset[bool] = _NOTHING) -> int:
+    def _truth(self, node: ast.expr, scope: Scope, then: int, other: int, exact: frozenset[bool] = NOTHING) -> int:
         """Add the blocks of a condition, and return the index of the first.
 
         Parameters:
@@ -231,7 +165,7 @@ class FlowGraph:
             then, other: the indices of the blocks that follow if the condition is true or false.
             exact: see `Block`.
         """
-        if _place(node) in self._undivided:
+        if place_of(node) in self._undivided:
             return self._test(node, scope, then, other, exact)
         match node:
             case ast.Constant(value=bool() as is_true):
@@ -259,7 +193,7 @@ class FlowGraph:
                 if not isinstance(argument, ast.Starred):
                     return self._truth(argument, scope, then, other)
             case ast.Compare(left=left, ops=[op], comparators=[right]) if self._counts(left) or self._counts(right):
-                compared = ast.copy_location(ast.Compare(_load(_LEFT, left), [op], [_load(_RIGHT, right)]), node)
+                compared = ast.copy_location(ast.Compare(load(_LEFT, left), [op], [load(_RIGHT, right)]), node)
                 inner_scope, sides = self._sides(scope)
                 last = self._test(compared, inner_scope, then, other, exact, node)
                 return self._into(left, sides[0], scope, self._into(right, sides[1], scope, last))
@@ -267,16 +201,16 @@ class FlowGraph:
 
     def _into(self, node: ast.expr, variable: Variable, scope: Scope, after: int) -> int:
         """Add the blocks that assign the value of an expression to a variable, and return the index of the first."""
-        if _place(node) not in self._undivided:
+        if place_of(node) not in self._undivided:
             match node:
                 case ast.Call(func=function, args=[ast.GeneratorExp()], keywords=[]):
                     if self._is_builtin(function, "all") or self._is_builtin(function, "any"):
-                        constants = [_located(ast.Constant(value), node) for value in (True, False)]
+                        constants = [located(ast.Constant(value), node) for value in (True, False)]
                         if_true, if_false = [self._value(value, variable, scope, after, node) for value in constants]
                         return self._truth(node, scope, if_true, if_false)
                 case ast.BinOp(left=left, op=op, right=right) if self._counts(left) or self._counts(right):
                     inner_scope, sides = self._sides(scope)
-                    value = ast.copy_location(ast.BinOp(_load(_LEFT, left), op, _load(_RIGHT, right)), node)
+                    value = ast.copy_location(ast.BinOp(load(_LEFT, left), op, load(_RIGHT, right)), node)
                     result = self._value(value, variable, inner_scope, after, node)
                     return self._into(left, sides[0], scope, self._into(right, sides[1], scope, result))
             if (counted := self._counted(node)) is not None:
@@ -297,7 +231,7 @@ class FlowGraph:
 
     def _counts(self, node: ast.expr) -> bool:
         """Return whether an operand contains a call of ``sum`` or ``len`` that is divided into a loop."""
-        if _place(node) in self._undivided:
+        if place_of(node) in self._undivided:
             return False
         if isinstance(node, ast.BinOp):
             return self._counts(node.left) or self._counts(node.right)
@@ -318,19 +252,19 @@ class FlowGraph:
         def add(at: Scope, up: int) -> int:
             with_counter = {**at, _COUNTER: counter}
             if counts:
-                added: list[ast.stmt] = [_located(ast.Expr(inner.elt), inner.elt)]
-                value: ast.expr = ast.BinOp(_load(_COUNTER, inner.elt), ast.Add(), ast.Constant(1))
+                added: list[ast.stmt] = [located(ast.Expr(inner.elt), inner.elt)]
+                value: ast.expr = ast.BinOp(load(_COUNTER, inner.elt), ast.Add(), ast.Constant(1))
             else:
-                added, value = [], ast.BinOp(_load(_COUNTER, inner.elt), ast.Add(), inner.elt)
-            added.append(_return(_located(value, inner.elt)))
-            read = [_load(_COUNTER, inner.elt), inner.elt]
+                added, value = [], ast.BinOp(load(_COUNTER, inner.elt), ast.Add(), inner.elt)
+            added.append(returning(located(value, inner.elt)))
+            read = [load(_COUNTER, inner.elt), inner.elt]
             block = self._assigning(added, counter, read, with_counter, up, node)
-            self.blocks[block].counts, self.blocks[block].place = True, _place(node)
+            self.blocks[block].counts, self.blocks[block].place = True, place_of(node)
             return block
 
-        result = self._value(_load(_COUNTER, node), variable, {_COUNTER: counter}, after, node)
+        result = self._value(load(_COUNTER, node), variable, {_COUNTER: counter}, after, node)
         loop = self._loop(node, inner, scope, result, add)
-        return self._value(_located(ast.Constant(0), node), counter, scope, loop, node)
+        return self._value(located(ast.Constant(0), node), counter, scope, loop, node)
 
     def _loop(
         self,
@@ -354,12 +288,12 @@ class FlowGraph:
         number = self._scopes
         at = dict(scope)
         for clause in inner.generators:
-            at.update((name, Variable(name, number)) for name in _target_names(clause.target))
+            at.update((name, Variable(name, number)) for name in target_names(clause.target))
         steps = []
         for clause in inner.generators:
             if clause.is_async:
                 raise Whole("an asynchronous comprehension", node.lineno)
-            steps.append(self._next(clause.target, at, _place(node)))
+            steps.append(self._next(clause.target, at, place_of(node)))
         entry = element(at, steps[-1])
         for place in reversed(range(len(steps))):
             clause = inner.generators[place]
@@ -367,7 +301,7 @@ class FlowGraph:
                 entry = self._truth(condition, at, entry, steps[place])
             self.blocks[steps[place]].then = entry
             self.blocks[steps[place]].other = steps[place - 1] if place else after
-            entry = self._iterate(clause.iter, at if place else scope, steps[place], _place(node))
+            entry = self._iterate(clause.iter, at if place else scope, steps[place], place_of(node))
         return entry
 
     # --- blocks ---
@@ -379,7 +313,7 @@ class FlowGraph:
         return len(self.blocks) - 1
 
     def _next(self, target: ast.expr, scope: Scope, place: Place | None) -> int:
-        targets = tuple(scope[name] for name in _target_names(target))
+        targets = tuple(scope[name] for name in target_names(target))
         self._loops += 1
         return self._add(
             Block("next", target, target=target, targets=targets, scope=scope, loop=self._loops, place=place)
@@ -395,7 +329,7 @@ class FlowGraph:
         value: ast.expr = iterable
         if through:
             assert isinstance(iterable, ast.Call)
-            value = _located(ast.Tuple(iterable.args, ast.Load()), iterable)
+            value = located(ast.Tuple(iterable.args, ast.Load()), iterable)
         block = self._evaluating("iterate", value, scope, then=step)
         block.loop, block.place, block.through, block.node = self.blocks[step].loop, place, through, iterable
         return self._add(block)
@@ -433,17 +367,17 @@ class FlowGraph:
         return self._add(block)
 
     def _evaluating(self, kind: str, node: ast.expr, scope: Scope, *, then: int, other: int = NEITHER) -> Block:
-        block = self._compiled(kind, [_return(node)], [node], scope)
+        block = self._compiled(kind, [returning(node)], [node], scope)
         block.node, block.then, block.other = node, then, other
         return block
 
     def _compiled(self, kind: str, body: list[ast.stmt], read: list[ast.expr], scope: Scope) -> Block:
         """Return a block that executes statements. Its parameters are the variables that the given expressions read."""
-        used = sorted(set[str]().union(*map(_read_names, read)))
+        used = sorted(set[str]().union(*map(read_names, read)))
         names = [name for name in used if name in scope]
         free = [name for name in used if name not in scope and name in self._free]
         arguments = ast.arguments([], [ast.arg(name) for name in (*names, *free)], None, [], [], None, [])
-        code = _function_code(self._function.__name__, arguments, body, self._function.__code__.co_filename)
+        code = function_code(self._function.__name__, arguments, body, self._function.__code__.co_filename)
         may_filter(code)
         free_places = tuple(self._free.index(name) for name in free)
         return Block(kind, code=code, names=tuple(scope[name] for name in names), free=free_places)
@@ -468,162 +402,6 @@ class FlowGraph:
 
     def _is_builtin(self, node: ast.expr, name: str) -> bool:
         return isinstance(node, ast.Name) and node.id == name and self._named(node) is getattr(builtins, name)
-
-    def _find_live(self) -> None:
-        """Find, for each block, the variables and loops that this block or a later block uses."""
-        live = [set[Variable | int]() for _ in self.blocks]
-        changed = True
-        while changed:
-            changed = False
-            for index in reversed(range(len(self.blocks))):
-                block = self.blocks[index]
-                if block.kind == "end":
-                    continue
-                after = set(live[block.then])
-                if block.kind == "next":
-                    after -= set(block.targets)
-                    after |= live[block.other] | {block.loop}
-                elif block.kind == "iterate":
-                    after -= {block.loop}
-                    after |= set(block.names)
-                else:
-                    after -= set(block.targets)
-                    after |= live[block.other] if block.kind != "assign" else set()
-                    after |= set(block.names)
-                if after != live[index]:
-                    live[index], changed = after, True
-        for block, found in zip(self.blocks, live, strict=True):
-            block.live = tuple(sorted(item for item in found if isinstance(item, Variable)))
-            block.live_loops = tuple(sorted(item for item in found if isinstance(item, int)))
-
-
-def with_arguments(function: object) -> tuple[object, dict[str, object]]:
-    """Return the function that a `functools.partial` calls, and its keyword arguments."""
-    given: dict[str, object] = {}
-    while isinstance(function, functools.partial) and not function.args:
-        given = {**function.keywords, **given}
-        function = function.func
-    return function, given
-
-
-def _definition(code: CodeType) -> ast.FunctionDef:
-    """Return the syntax tree of a function from the file that contains it.
-
-    Raises:
-        Whole: if the source code is not available, or does not compile to the same instructions.
-    """
-    definitions, codes = _functions(code.co_filename)
-    found = definitions.get((code.co_name, code.co_firstlineno), [])
-    if len(found) != 1 or code not in codes:
-        raise Whole("source code that cannot be read")
-    return found[0]
-
-
-@functools.lru_cache(maxsize=256)
-def _functions(filename: str) -> tuple[dict[tuple[str, int], list[ast.FunctionDef]], frozenset[CodeType]]:
-    """Return the syntax trees of a file's functions, keyed by name and first line, and their code objects. Both are
-    empty if the file cannot be read.
-    """
-    source = "".join(linecache.getlines(filename))
-    try:
-        tree, module = ast.parse(source), compile(source, filename, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
-        return {}, frozenset()
-    found: dict[tuple[str, int], list[ast.FunctionDef]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            first = min((node.lineno, *(each.lineno for each in node.decorator_list)))
-            found.setdefault((node.name, first), []).append(node)
-    return found, frozenset(_codes(module))
-
-
-def _codes(code: CodeType) -> Iterable[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
-
-
-def _check_statements(node: ast.FunctionDef) -> None:
-    """Check that a function binds names only in ways that blocks support.
-
-    Raises:
-        Whole: if it binds names in another way.
-    """
-    arguments = node.args
-    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
-        raise Whole("parameters that are not plain positional parameters", node.lineno)
-    for inner in ast.walk(node):
-        match inner:
-            case ast.NamedExpr():
-                raise Whole("an assignment expression", inner.lineno)
-            case ast.Await() | ast.AsyncFor() | ast.AsyncWith():
-                raise Whole("asynchronous code", inner.lineno)
-            case ast.Yield() | ast.YieldFrom():
-                pass  # `_statement` accepts it as a statement only, and no other block can contain it
-            case ast.Name(id=name) | ast.arg(arg=name) if name[:2] == "__" and name[-2:] != "__":
-                raise Whole(f"the private name {name}", inner.lineno)
-            case ast.Attribute(attr=name) if name[:2] == "__" and name[-2:] != "__":
-                raise Whole(f"the private name {name}", inner.lineno)
-    statements = [inner for inner in ast.walk(node) if isinstance(inner, ast.expr | ast.stmt)]
-    yields = [inner for inner in statements if isinstance(inner, ast.Yield | ast.YieldFrom)]
-    alone = [inner.value for inner in statements if isinstance(inner, ast.Expr)]
-    for inner in yields:
-        if not any(inner is value for value in alone):
-            raise Whole("a yield expression whose value is used", inner.lineno)
-
-
-def _target_names(target: ast.expr) -> list[str]:
-    """Return the names to which a target assigns.
-
-    Raises:
-        Whole: if the target is not a name or a tuple of names.
-    """
-    match target:
-        case ast.Name(id=name):
-            return [name]
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            return [name for element in elements for name in _target_names(element)]
-    raise Whole(f"an assignment to {ast.unparse(target)}", target.lineno)
-
-
-def _read_names(node: ast.expr) -> set[str]:
-    """Return the names that an expression reads, except the variables of its own comprehensions and lambdas."""
-    arguments = ast.arguments([], [], None, [], [], None, [])
-    code = _function_code("read", arguments, [_return(node)], "<read>")
-    steps = (step for part in _codes(code) for step in dis.get_instructions(part))
-    return {step.argval for step in steps if step.opname == "LOAD_GLOBAL"}
-
-
-def _function_code(name: str, arguments: ast.arguments, body: list[ast.stmt], filename: str) -> CodeType:
-    """Return the compiled code of a function with the given parameters and statements."""
-    function = ast.FunctionDef(name, arguments, body, [], None, None)
-    if hasattr(function, "type_params"):
-        function.type_params = []
-    tree = ast.Module([ast.copy_location(function, body[0])], [])
-    for part in ast.walk(tree):
-        if isinstance(part, ast.expr | ast.stmt | ast.arg) and not hasattr(part, "lineno"):
-            ast.copy_location(part, body[0])
-    module = compile(tree, filename, "exec", dont_inherit=True)
-    return next(constant for constant in module.co_consts if isinstance(constant, CodeType))
-
-
-def _place(node: ast.expr) -> Place:
-    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
-
-
-def _located(node: Any, at: ast.AST) -> Any:
-    return ast.copy_location(node, at)
-
-
-def _load(name: str, at: ast.AST) -> ast.expr:
-    found: ast.expr = _located(ast.Name(name, ast.Load()), at)
-    return found
-
-
-def _return(value: ast.expr) -> ast.stmt:
-    found: ast.stmt = _located(ast.Return(value), value)
-    return found
 
 
 def _shown(statement: ast.stmt) -> str:

@@ -12,16 +12,9 @@ from collections.abc import Mapping
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from leadline.checker.observing.control_flow import (
-    FALSE,
-    NEITHER,
-    TRUE,
-    Block,
-    FlowGraph,
-    Variable,
-    Whole,
-    with_arguments,
-)
+from leadline.checker.observing.blocks import FALSE, NEITHER, TRUE, Block, Variable, Whole
+from leadline.checker.observing.control_flow import FlowGraph
+from leadline.checker.observing.definitions import with_arguments
 
 LONGEST = 100
 """The maximum length of a condition or a value in a sentence."""

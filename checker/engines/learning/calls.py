@@ -21,8 +21,9 @@ from leadline.checker.content import content, in_order
 from leadline.checker.engines.purity import BY_IDENTITY, Purity, fresh
 from leadline.checker.errors import SpecError
 from leadline.checker.observing.apart import Divided, Position, Run, lasting
+from leadline.checker.observing.blocks import Place, Whole
 from leadline.checker.observing.constructs import Construct
-from leadline.checker.observing.control_flow import Place, Whole, with_arguments
+from leadline.checker.observing.definitions import with_arguments
 from leadline.checker.observing.domains import NewKind
 from leadline.checker.observing.filters import are_off
 from leadline.checker.observing.layout import Layout
