@@ -68,7 +68,7 @@ SEARCHED_ELSEWHERE = {
 
 def is_in_the_sample(check: dict[str, Any]) -> bool:
     """Whether no other test has the verdict of a check: tests/reports/test_audit_states.py runs those in which a
-    property of replication is violated.
+    property of replication is violated, or says where they are.
     """
     if EVERY:
         return True

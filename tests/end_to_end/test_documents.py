@@ -105,7 +105,7 @@ def test_the_tests_that_a_document_shows_pass(document: str, tmp_path: Path) -> 
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files],
         cwd=tmp_path,
-        env=environment(),
+        env=environment(PYTHON_CPU_COUNT="1"),
         capture_output=True,
         encoding="utf-8",
         check=False,

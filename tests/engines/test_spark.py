@@ -158,6 +158,7 @@ def test_states_outside_of_a_constraint_are_checked_and_not_expanded(
         assert assert_same_answers(spark, spec, limits, tuning=tuning).statistics.outside
 
 
+@pytest.mark.skipif(not EVERY, reason="EVERY=1 resumes a search with a constraint on Spark too")
 def test_a_search_with_a_constraint_is_resumed(spark: Session, tmp_path: Path) -> None:
     spec, place = clocks(no_five), str(tmp_path / "work")
     distributed.explore(
@@ -258,6 +259,7 @@ def test_seconds_and_states_are_limits(spark: Session, tmp_path: Path) -> None:
     assert answers(rest) == answers(oracle.explore(counters(limit=6)))
 
 
+@pytest.mark.skipif(not EVERY, reason="EVERY=1 searches on Spark where no file can be removed")
 def test_what_cannot_be_removed_is_no_loss(spark: Session, tmp_path: Path) -> None:
     spec = counters(limit=3)
 
@@ -722,7 +724,7 @@ def test_options_of_another_engine_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    sampled(["tuple type is, cells", "simple", "star bare except, cells", "vars get", "deepcopy"], 3),
+    sampled(["tuple type is, cells", "simple", "star bare except, cells", "vars get", "deepcopy"], 5),
 )
 def test_constructs_are_exact_on_spark(spark: Session, name: str) -> None:
     spec = spec_with(CONSTRUCTS[name], guard=True, first=True)

@@ -98,7 +98,7 @@ def test_no_protocol_survives_a_lost_tail_or_an_unclean_election(protocol: str, 
     assert found(searched(protocol, ["committed_never_lost"], **cause)) == {"committed_never_lost": 7}
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", sampled(PROTOCOLS, 3))
 def test_acks_1_loses_acknowledged_records_by_design(protocol: str) -> None:
     result = searched(protocol, ["acked_never_lost"])
     assert found(result) == {"acked_never_lost": 6}
