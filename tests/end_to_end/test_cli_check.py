@@ -215,7 +215,8 @@ def test_the_first_violation_that_was_not_expected_shows_its_trace_too(folder: P
 UNMET = {
     "violated, not held": (f'{AT_THREE}expect = "holds"\n', 1, "expected holds, but third_step_free is violated"),
     "held, not violated": (VIOLATED.replace("top = 3", "top = 2"), 1, "expected violated, but it holds"),
-    "another trace": (f"{VIOLATED}trace_length = 5\n", 1, "expected a trace of 5 states, but it has 4"),
+    "a shorter trace": (f"{VIOLATED}trace_length = 5\n", 1, "expected a trace of 5 states, but it has 4"),
+    "a longer trace": (f"{VIOLATED}trace_length = 3\n", 1, "expected a trace of 3 states, but it has 4"),
     "another count": (f"{HOLDS}distinct_states = 1234\n", 1, "expected 1,234 distinct states, but there are 3"),
     "another count in an incomplete run": (
         f"{INCOMPLETE}distinct_states = 9\n",
