@@ -110,6 +110,7 @@ def test_kip_101_keeps_another_log_in_rpc_only() -> None:
     }
 
 
+@pytest.mark.skipif(not EVERY, reason="EVERY=1 searches 30,000 states more of how epochs begin")
 def test_kip_101_with_epochs_known_from_their_first_record_agrees_with_atomic() -> None:
     late = find("rpc/kip-101+epoch_cache=first-append")
     assert late is not None
@@ -168,11 +169,11 @@ def shortest(spec: Spec[Any], bounds: dict[str, int]) -> int | None:
 
 
 def test_kip_279_fetches_from_a_zombie_sooner_in_atomic() -> None:
-    """In rpc, a leader's session has to expire, and the leader has to be elected again: 17 states, with ``EVERY=1``."""
+    """In rpc, a leader has to expire and to be elected again (``EVERY=1``: 17 states, or 12 with elections at will)."""
     assert shortest(CATALOG["atomic/kip-279"], ATOMIC_THREE | {"max_epoch": 2}) == 10
-    bounds = RPC_THREE | {"max_epoch": 2, "crashes": 0}
-    assert shortest(replaced({controller_elects: elect_any_member}, KIP_279), bounds) == 12
     if EVERY:
+        bounds = RPC_THREE | {"max_epoch": 2, "crashes": 0}
+        assert shortest(replaced({controller_elects: elect_any_member}, KIP_279), bounds) == 12
         assert shortest(CATALOG["rpc/kip-279"], bounds) == 17
 
 

@@ -300,7 +300,7 @@ HARMLESS: list[tuple[str, Spec[Partition], dict[str, Any], int]] = [
 
 
 @pytest.mark.parametrize(
-    ("spec", "bounds", "distinct"), [pytest.param(*row[1:], id=row[0]) for row in sampled(HARMLESS, 2)]
+    ("spec", "bounds", "distinct"), [pytest.param(*row[1:], id=row[0]) for row in sampled(HARMLESS, 4)]
 )
 def test_harmless_change_is_not_killed(spec: Spec[Partition], bounds: dict[str, Any], distinct: int) -> None:
     result = explore(spec.with_bounds(bounds).with_properties(CHECKED))
