@@ -171,7 +171,7 @@ def test_a_search_with_a_constraint_is_resumed(spark: Session, tmp_path: Path) -
 
 def test_the_layout_is_widened_in_the_middle(spark: Session, tmp_path: Path) -> None:
     """Every level has values that no worker knows; packed once as 1 bit and at last as 3."""
-    spec, place = counters(limit=5), str(tmp_path / "work")
+    spec, place = counters(limit=4), str(tmp_path / "work")
     found = distributed.explore(
         spec, session=spark, settings=SparkSettings(work_dir=place, shards=2, keep_files=True, tuning=ALL_ON_SPARK)
     )
@@ -240,23 +240,23 @@ def test_small_levels_are_expanded_on_the_driver(spark: Session) -> None:
 def test_seconds_and_states_are_limits(spark: Session, tmp_path: Path) -> None:
     place = str(tmp_path / "work")
     few = distributed.explore(
-        counters(limit=6),
+        counters(limit=4),
         Limits(max_states=10),
         session=spark,
         settings=SparkSettings(work_dir=place, tuning=ALL_ON_SPARK),
     )
     assert (few.reason, few.statistics.distinct) == ("reached 10 states, and searched their level to its end", 15)
     short = distributed.explore(
-        counters(limit=6),
+        counters(limit=4),
         Limits(max_seconds=0.01),
         session=spark,
         settings=SparkSettings(resume=place, tuning=ALL_ON_SPARK),
     )
     assert short.reason == "reached 0.01 seconds"
     rest = distributed.explore(
-        counters(limit=6), session=spark, settings=SparkSettings(resume=place, tuning=ALL_ON_SPARK)
+        counters(limit=4), session=spark, settings=SparkSettings(resume=place, tuning=ALL_ON_SPARK)
     )
-    assert answers(rest) == answers(oracle.explore(counters(limit=6)))
+    assert answers(rest) == answers(oracle.explore(counters(limit=4)))
 
 
 @pytest.mark.skipif(not EVERY, reason="EVERY=1 searches on Spark where no file can be removed")
