@@ -75,8 +75,8 @@ def enabled(action: Action[Any, ...], /, **arguments: object) -> Enabled:
             values.append(domain_values(f"enabled({action.name})", name, domain, None))
         else:
             raise SpecError(
-                f"enabled: give a value of {name!r}, as in enabled({action.name}, {name}=...), because the domain "
-                "depends on the bounds"
+                f"enabled: give a value of {name!r}, because its domain depends on the bounds: for any value, write "
+                f"any(enabled({action.name}, {name}=each)(state) for each in ...)"
             )
     instances = tuple(ActionInstance(action, combination) for combination in itertools.product(*values))
     return Enabled(instances, f"enabled {with_values(action.name, arguments)}")

@@ -31,6 +31,9 @@ BY_IDENTITY = "its {} depend on the identity of objects; compare objects with ==
 LATER = "the same state later gave different {}"
 """The error message for a function that gives different results for the same state at different times."""
 
+BY_ORDER = "it depends on the order in which a set, a Bag or a Map iterates"
+"""The error message for a function that gives different results for equal states that iterate in different orders."""
+
 KEPT = 16
 """The maximum number of states that are checked again when the search ends."""
 
@@ -65,17 +68,13 @@ class Purity(Generic[S]):
         self._next = self._offered if is_first else int(self._tuning.pure_growth * self._offered)
         check_state(state, self.spec.initials()[0])
         before = copy.deepcopy(state)
-        if leaf := identity_leaf(state, before):
-            raise SpecError(
-                f"a state must equal a copy of itself, but {leaf} contains an object that is equal only to itself: "
-                "define __eq__ and __hash__ for its class"
-            )
+        _check_equals_copy(state, before)
         once, of_twin = self._outcomes(state, before), self._outcomes(fresh(state), before)
         if of_twin != once:
             self._compare(once, self._outcomes(state, before), "the same state gave different {}")
         for twin in (_reordered(state, lambda items: frozenset(items[::-1])), _reordered(state, _from_set)):
             if twin is not state:
-                self._compare(once, self._outcomes(twin, before), "it depends on the order of the elements of a set")
+                self._compare(once, self._outcomes(twin, before), BY_ORDER)
         self._compare(once, of_twin, BY_IDENTITY)  # last, because the sets of a copy can have another order
         if self._offered.bit_count() == 1 and len(self._kept) < KEPT:
             self._kept.append((state, once))
@@ -121,8 +120,19 @@ class Purity(Generic[S]):
     def _compare(self, once: dict[str, object], again: dict[str, object], text: str) -> None:
         for name, outcome in once.items():
             if again[name] != outcome:
+                if isinstance(outcome, Counter) and name.startswith("action "):  # a more precise error, if there is one
+                    for after in outcome:
+                        _check_equals_copy(after, copy.deepcopy(after))
                 what = "next states" if name.startswith("action ") else "values" if name == "distance" else "verdicts"
                 raise SpecError(f"{name} is not deterministic: {text.format(what)}")
+
+
+def _check_equals_copy(state: S, copied: S) -> None:
+    if leaf := identity_leaf(state, copied):
+        raise SpecError(
+            f"a state must equal a copy of itself, but {leaf} contains nan or an object that is equal only to itself: "
+            "define __eq__ and __hash__ for its class"
+        )
 
 
 def leads_elsewhere(instance: ActionInstance[S]) -> SpecError:

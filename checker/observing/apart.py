@@ -46,6 +46,7 @@ from leadline.checker.observing.nodes import NODES, Node, can_be_taken_apart, co
 from leadline.checker.observing.recording import Recorder
 from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.observing.tuple_views import TupleView
+from leadline.checker.result import CHANGEABLE
 from leadline.checker.support.inspection import is_a
 
 MOST_ELEMENTS = 4_096
@@ -508,7 +509,7 @@ def lasting(values: Sequence[object], stored: Sequence[str]) -> str:
             if changed := _assigned_free(code, frozenset(code.co_freevars)):
                 return f"the variable {changed}, which {code.co_name} assigns"
         elif not _is_immutable(type(value)):
-            return f"an object of type {type(value).__name__}, which could be changed"
+            return f"an object of type {type(value).__name__}, {CHANGEABLE}"
     return ""
 
 

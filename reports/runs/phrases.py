@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.coverage import FieldCoverage, SourceLine
 from leadline.checker.engines import memory
 from leadline.checker.properties import Kind
-from leadline.checker.result import UNDIVIDED, Learning, Result, Statistics, StopKind, Verdict, Verified, WholeRead
+from leadline.checker.result import (
+    CHANGEABLE,
+    UNDIVIDED,
+    Learning,
+    Result,
+    Statistics,
+    StopKind,
+    Verdict,
+    Verified,
+    WholeRead,
+)
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.invariants.promises import PROMISES
@@ -147,7 +158,7 @@ def advice(run: RunView) -> list[str]:
     if len(traced) > 1:
         said.append(
             f"only a counterexample to {visible(traced[0])} is shown; "
-            f"`-i {visible(traced[1])}` shows one to {visible(traced[1])}"
+            f"`-i {visible(shlex.quote(traced[1]))}` shows one to {visible(traced[1])}"
         )
     left_open = [item.name for item in run.properties if item.verdict is Verdict.INCOMPLETE]
     if left_open and run.stop is not None and run.stop.kind is StopKind.VIOLATION:
@@ -155,7 +166,7 @@ def advice(run: RunView) -> list[str]:
         if promised:
             said.append(
                 f"promises to users that were not decided: {', '.join(promised)}; "
-                f"`-i {promised[0]}` checks only {promised[0]}"
+                f"`-i {shlex.quote(promised[0])}` checks only {promised[0]}"
             )
         said.append(KEEP_GOING)
     return said
@@ -366,9 +377,12 @@ def whole_read_text(read: WholeRead) -> str:
     if read.seconds >= LEAST_SECONDS:
         calls += f", {read.seconds:.1f} s"
     if read.reads == UNDIVIDED:
+        instead = "Write it as `and`, all(...) or a for loop over processes, or as several properties"
+        if read.construct.endswith(CHANGEABLE):
+            instead = "Use a frozenset, a tuple or a Map instead"
         return (
-            f"{users} is evaluated as a whole because of {visible(read.construct)}{place}: {calls}. Write it as "
-            "`and`, all(...) or a for loop over processes, or as several properties, to have it checked in parts."
+            f"{users} is evaluated as a whole because of {visible(read.construct)}{place}: {calls}. {instead}, to have "
+            "it checked in parts."
         )
     return f"{visible(read.construct)}{place} is not understood, so calls of {users} read {read.reads}: {calls}"
 

@@ -10,6 +10,7 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import attrs
@@ -505,6 +506,31 @@ def test_of_several_violated_properties_only_the_first_is_shown_with_a_trace(tmp
     assert "shows one to" not in alone.out
     assert "checked first" not in alone.out
     assert "promises to users" not in alone.out
+
+
+def test_a_property_with_parameters_is_quoted_in_advice_for_the_shell(tmp_path: Path) -> None:
+    (tmp_path / "vote.py").write_text(
+        dedent("""\
+        from attrs import evolve, frozen
+        from leadline.checker import Spec, action, invariant
+
+        @frozen
+        class State:
+            votes: frozenset = frozenset()
+
+        @action("{voter} votes", voter=range(2))
+        def vote(state, voter):
+            yield evolve(state, votes=state.votes | {voter})
+
+        @invariant("{voter} does not vote", voter=range(2))
+        def abstains(state, voter):
+            return voter not in state.votes
+
+        spec = Spec(name="vote", initial_states=lambda _: [State()], actions=[vote], properties=[abstains])
+        """)
+    )
+    text = " ".join(call("explore", "vote.py", folder=tmp_path).out.split())
+    assert "`-i 'abstains(voter=1)'` shows one to abstains(voter=1)" in text
 
 
 def test_what_is_violated_by_design_does_not_end_the_search_and_comes_last(tmp_path: Path) -> None:

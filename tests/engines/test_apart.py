@@ -364,3 +364,7 @@ def test_a_property_that_is_read_whole_is_reported_with_its_cost() -> None:
         "with_try is evaluated as a whole because of try (with_try, mine.py:9): 40,000 calls, 3.2 s. Write it as"
     )
     assert Statistics(whole_reads=(read,)).whole_reads == (read,)
+    shared = attrs.evolve(read, construct="an object of type set, which could be changed")
+    assert whole_read_text(shared).endswith(
+        "3.2 s. Use a frozenset, a tuple or a Map instead, to have it checked in parts."
+    )

@@ -116,6 +116,18 @@ def test_an_action_that_is_not_deterministic_is_named(engine: Engine) -> None:
         engine(spec_of(throws_dice))
 
 
+@pytest.mark.parametrize("content", [type("Letter", (), {}), lambda: float("nan")], ids=["an object", "nan"])
+def test_a_next_state_with_a_value_that_equals_only_itself_is_not_called_random(
+    engine: Engine, content: Callable[[], object]
+) -> None:
+    @action()
+    def sends(state: Box) -> Iterator[Box]:
+        yield attrs.evolve(state, content=content())
+
+    with refused("Box.content contains nan or an object that is equal only to itself"):
+        engine(spec_of(sends))
+
+
 @action()
 def changes_in_place(state: Box) -> Iterator[Box]:
     object.__setattr__(state, "times", (state.times + 1) % 3)
