@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Literal, get_args
 
 import attrs
@@ -366,7 +367,8 @@ def read_suite(path: Path) -> list[PreparedCheck]:
     entries = table["check"] if isinstance(table, dict) and keys else None
     if not isinstance(entries, list) or not entries:
         raise LeadlineError(f"{path} has no checks: write one or more {header} tables")
-    prepared = [_prepared(path, number, entry) for number, entry in enumerate(entries, start=1)]
+    loaded = dict[Path, ModuleType]()
+    prepared = [_prepared(path, number, entry, loaded) for number, entry in enumerate(entries, start=1)]
     lines = _header_lines(path)
     if len(lines) != len(prepared):  # such as a string with a header in it, or an array of inline tables
         lines = [1] * len(prepared)
@@ -379,7 +381,7 @@ def _header_lines(path: Path) -> list[int]:
     return [number for number, line in enumerate(lines, start=1) if _HEADER.match(line)]
 
 
-def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
+def _prepared(path: Path, number: int, entry: object, loaded: dict[Path, ModuleType]) -> PreparedCheck:
     if not isinstance(entry, dict):
         raise LeadlineError(f"{path}, check {number}: a check must be a table, not {entry!r}")
     name = entry.get("name") or entry.get("spec")
@@ -390,7 +392,7 @@ def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
         raise LeadlineError(f"{where}: {_explained(error)}") from error
     try:
         _check_sense(check, set(entry))
-        spec = load_spec(check.spec, path.parent).with_bounds(check.bounds)
+        spec = load_spec(check.spec, path.parent, loaded).with_bounds(check.bounds)
         wanted = check.properties if check.properties is not None else [check.violates] if check.violates else None
         prepared = PreparedCheck(check, spec if wanted is None else spec.with_properties(wanted))
         if check.violates and not any(item.is_named(check.violates) for item in prepared.spec.checks):

@@ -184,17 +184,20 @@ def _compare(spec: Spec[S], answers: Sequence[Sequence[Row]]) -> None:
 
 def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
     """Return the request for a spec. If no module has a variable that holds the spec, log a warning and return None."""
+    bounds, properties = attrs.asdict(spec.bounds), [item.name for item in spec.checks]
     for module in dict.fromkeys([*modules, *sys.modules.values()]):
         for name, value in list(vars(module).items()) if is_a(module, ModuleType) else ():
             if is_a(value, Spec) and _is_same(value, spec) and (file := getattr(module, "__file__", None)):
-                return Request(
-                    path=[os.path.abspath(each) for each in sys.path],
-                    module=module.__name__,
-                    file=os.path.abspath(file),
-                    name=name,
-                    bounds=attrs.asdict(spec.bounds),
-                    properties=[item.name for item in spec.checks],
-                )
+                with contextlib.suppress(LeadlineError):  # another spec of the module can have other properties
+                    value.with_bounds(bounds).with_properties(properties)
+                    return Request(
+                        path=[os.path.abspath(each) for each in sys.path],
+                        module=module.__name__,
+                        file=os.path.abspath(file),
+                        name=name,
+                        bounds=bounds,
+                        properties=properties,
+                    )
     warn_unchecked(spec.name, "no module defines the spec at its top level")
     return None
 

@@ -147,6 +147,17 @@ def choose(state: State) -> Iterator[State]:
 spec = Spec(name="ways", initial_states=lambda bounds: [State()], actions=[choose])
 """
 
+OTHER = """
+from attrs import evolve
+from leadline.checker import invariant
+
+@invariant("a second property")
+def second(state: State) -> bool:
+    return True
+
+other = evolve(spec, properties=[second])
+"""
+
 DEPENDING = [
     *("next(iter(s))", "list(s)[0]", "tuple(s)[0]", "[*s][0]", "set(s).pop()", "(lambda a, *b: a)(*s)", "''.join(s)"),
     *("sorted(s, key=len)[0]", "min(s, key=len)", "max(s, key=len)", "max(enumerate(s))[1]", "s.__iter__().__next__()"),
@@ -327,6 +338,22 @@ def test_a_spec_that_no_file_holds_is_not_run_by_other_processes_and_a_warning_s
         "whether local depends on the order of a set was not checked: no module defines the spec at its top level"
         in caplog.text
     )
+
+
+def test_a_spec_with_other_properties_than_the_first_of_its_file_is_checked(tmp_path: Path) -> None:
+    text = WAYS.format(made="return str(State(s))") + OTHER
+    write(tmp_path, it=text)
+    with pytest.raises(SpecError, match=r"^action choose\(\) depends on the order of a set, for example in State"):
+        assert_holds(load_spec(str(tmp_path / "it.py:other")).with_properties(["second"]))
+
+
+def test_each_check_of_a_file_is_checked(tmp_path: Path) -> None:
+    write(tmp_path, it=WAYS.format(made="return str(State(s))") + OTHER)
+    check = '[[check]]\nspec = "it.py:{}"\nexpect = "holds"\n'
+    (tmp_path / "leadline.toml").write_text(check.format("other") + check.format("spec"))
+    run = run_leadline("check", folder=tmp_path)
+    assert "was not checked" not in run.err
+    assert "depends on the order of a set" in run.out + run.err
 
 
 def test_a_file_that_cannot_be_imported_again_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
