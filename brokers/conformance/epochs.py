@@ -10,6 +10,7 @@ from leadline.brokers.conformance.first_fetches import FirstFetches
 from leadline.brokers.conformance.frames import NONE, Seen
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.observer import Window
+from leadline.model.kafka.conformance.seen import NO_SUCH_EPOCH
 from leadline.model.kafka.state import Partition
 
 
@@ -33,7 +34,7 @@ def asked(context: Context, fetched: FirstFetches) -> Iterator[Observation[Parti
             wanted = read.epoch(part["LeaderEpoch"])
             epoch = read.epoch(told.get("LeaderEpoch")) if "LeaderEpoch" in told else None
             end = None if told["EndOffset"] == NONE else told["EndOffset"]
-            yield make.epoch_answered(window, leader, follower, -2 if wanted is None else wanted, epoch, end)
+            yield make.epoch_answered(window, leader, follower, NO_SUCH_EPOCH if wanted is None else wanted, epoch, end)
             if answer.passed is not None:
                 first = fetched.after_answers.get(answer.number)
                 yield _truncates(context, follower, leader, answer, answer.passed, first)

@@ -112,7 +112,23 @@ class Events:
             followers = [_in_order(fetched(context, follower)) for follower in range(len(read.assignment))]
             clients = [_in_order(produced(context)), _in_order(consumed(context))]
             streams = [sorted(rare, key=_begins), *followers, sorted(others, key=_begins), *clients]
-            yield from heapq.merge(*streams, key=_begins)
+            yield from _in_order_of_arrival(read, heapq.merge(*streams, key=_begins))
+
+
+def _in_order_of_arrival(
+    read: PartitionRecording, observations: Iterable[Observation[Partition]]
+) -> Iterator[Observation[Partition]]:
+    """Yield observations, and check that none begins before the previous one. Frames are read by their numbers."""
+    before = 0.0
+    for each in observations:
+        if each.earliest < before:
+            shown = "frame {}".format(*each.source) if isinstance(each.source, tuple) and each.source else "a frame"
+            raise NotFollowed(
+                f"{read.path}: {shown} arrived before a frame with a lower number; expected numbers in the order of "
+                f"arrival"
+            )
+        before = each.earliest
+        yield each
 
 
 def _begins(observation: Observation[Partition]) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from leadline.brokers.conformance.frames import NONE, ZOOKEEPER, Body, Seen
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.messages.leader_and_isr import partition_states
 from leadline.brokers.recording import Recording
+from leadline.model.kafka.conformance.seen import NO_SUCH_EPOCH
 
 WRITES = ("create", "create2", "multi", "setData")
 """The names of requests that write to ZooKeeper."""
@@ -133,7 +134,7 @@ class PartitionRecording:
         """Return the model's number for a leader epoch, or None if there is no epoch."""
         if epoch is None or epoch == NONE:
             return None
-        return self._epochs.get(epoch, -2)  # an epoch that never had a leader agrees with nothing
+        return self._epochs.get(epoch, NO_SUCH_EPOCH)
 
     def value(self, record: Body) -> int:
         """Return the model's value for a record. Equal records have equal values.

@@ -85,6 +85,7 @@ REJECTED_BY: dict[str, tuple[str, str | None]] = {
     "walk-3.4.1-1": ("3.4.1", "3.6"),
     "walk-3.4.1-2": ("3.4.1", "3.6"),
     "walk-3.9.1-1": ("3.9", "3.5"),
+    "walk-3.9.1-2": ("3.9", "3.5"),
     "walk-4.1.1-1": ("4.1", "3.4.1"),
 }
 """The release of each recording of a walk, or of a reproduction, and a release that rejects it, if there is one."""

@@ -8,7 +8,7 @@ import attrs
 
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.observer import Observer, Window
-from leadline.model.kafka.conformance.seen import ERRORS, UNKNOWN
+from leadline.model.kafka.conformance.seen import ERRORS, UNKNOWN, epoch_in_words
 from leadline.model.kafka.conformance.words import broker_in_words, message_in_words
 from leadline.model.kafka.messages import EpochRequest, EpochResponse, FetchRequest
 from leadline.model.kafka.state import Partition
@@ -47,8 +47,10 @@ class EpochObservations(Observer):
             )
 
         ends = "at an unknown offset" if end_offset is None else f"at {end_offset}"
-        named = "it" if epoch is None else f"epoch {epoch}"
-        label = f"broker {leader} answers broker {follower}'s question about epoch {wanted}: {named} ends {ends}"
+        named = "it" if epoch is None else epoch_in_words(epoch)
+        label = (
+            f"broker {leader} answers broker {follower}'s question about {epoch_in_words(wanted)}: {named} ends {ends}"
+        )
         return self._made(window, label, apply, why, "handle_epoch_request")
 
     def epoch_response_handled(self, window: Window, follower: int, next_offset: int | None) -> Observation[Partition]:

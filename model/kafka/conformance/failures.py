@@ -80,7 +80,8 @@ class FailureObservations(Observer):
         """
 
         def why(state: Partition) -> str:
-            return f"{broker_in_words(state, broker)}; {quorum_in_words(state.quorum)}"
+            running = f"broker {broker} is running already; " if state.replicas[broker].up else ""
+            return f"{running}{broker_in_words(state, broker)}; {quorum_in_words(state.quorum)}"
 
         def apply(state: Partition) -> Iterable[Partition]:
             restarted = [] if early else self.release.take("restart", state, broker)

@@ -20,6 +20,7 @@ from leadline.model.kafka.conformance.seen import (
     Answer,
     SeenFetch,
     SeenRecords,
+    epoch_in_words,
     is_answer,
 )
 from leadline.model.kafka.conformance.words import broker_in_words, message_in_words
@@ -41,8 +42,10 @@ class FetchObservations(Observer):
 
         def why(state: Partition) -> str:
             told = message_in_words(state.replicas[seen.follower].in_flight)
+            known = seen.epoch in (UNKNOWN, state.replicas[seen.follower].epoch)
+            request = "this request" if known else f"this request, which is of {epoch_in_words(seen.epoch)}"
             return (
-                f"broker {seen.follower} would have in flight {told}, instead of this request; "
+                f"broker {seen.follower} would have in flight {told}, instead of {request}; "
                 f"{broker_in_words(state, seen.follower)}"
             )
 
@@ -114,12 +117,12 @@ class FetchObservations(Observer):
             return replica.epoch < seen.epoch or seen.follower not in (replica.assigned or {seen.follower})
 
         def why(state: Partition) -> str:
-            epoch = "no epoch" if seen.epoch is None else f"epoch {seen.epoch}"
+            epoch = "no epoch" if seen.epoch is None else epoch_in_words(seen.epoch)
             return f"the request has {epoch}, and {broker_in_words(state, seen.leader)}"
 
         label = (
             f"broker {seen.leader} refuses broker {seen.follower}'s fetch request {seen}"
-            f"{'' if seen.epoch is None else f' in epoch {seen.epoch}'}: "
+            f"{'' if seen.epoch is None else f' in {epoch_in_words(seen.epoch)}'}: "
             f"{ERRORS.get(error, f'error {error}')}"
         )
         return self._made(window, label, lambda state: [state] if possible(state) else [], why, "handle_fetch")

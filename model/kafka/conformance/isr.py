@@ -11,7 +11,7 @@ from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.conformance.decisions import are_replicas
 from leadline.model.kafka.conformance.observer import Observer, Window
-from leadline.model.kafka.conformance.seen import UNKNOWN
+from leadline.model.kafka.conformance.seen import UNKNOWN, epoch_in_words
 from leadline.model.kafka.conformance.words import broker_in_words, listed, quorum_in_words
 from leadline.model.kafka.state import Partition
 
@@ -47,7 +47,7 @@ class IsrObservations(Observer):
             told = broker_in_words(state, leader)
             joining = sorted(isr - replica.isr)
             if epoch not in (UNKNOWN, replica.epoch):
-                return f"the proposal is of epoch {epoch}; {told}"
+                return f"the proposal is of {epoch_in_words(epoch)}; {told}"
             if joining and replica.proposal is None and state.believes_to_lead(leader):
                 known = "; ".join(
                     f"broker {leader} cannot propose broker {broker}: it {_known_of(replica, broker)}"
@@ -94,6 +94,8 @@ class IsrObservations(Observer):
             }
             statuses = ", ".join(f"broker {b} is {r.status}" for b, r in enumerate(state.registrations))
             allowed = "; or ".join(sorted(found)) or "there is no request to answer"
+            if result is not None and after and all(each.quorum.epoch != result[1] for each in after):
+                allowed += f", but the answer names {epoch_in_words(result[1])}"
             return f"{allowed}; {broker_in_words(state, leader)}; to the controller, {statuses}"
 
         did, now = ("refuses", "") if result is None else ("accepts", f": ISR {listed(result[2])}")

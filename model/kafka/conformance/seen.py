@@ -29,6 +29,15 @@ ERRORS = {
 """Kafka's names of the errors of fetch requests that are followed, from `org.apache.kafka.common.protocol.Errors`."""
 
 
+NO_SUCH_EPOCH = -2
+"""Stands for a leader epoch in which the partition never had a leader. It agrees with no epoch of the model."""
+
+
+def epoch_in_words(epoch: int | None) -> str:
+    """Return the name of a leader epoch in a recording."""
+    return "an epoch without a leader" if epoch == NO_SUCH_EPOCH else f"epoch {epoch}"
+
+
 @attrs.frozen
 class SeenFetch:
     """A fetch request in a recording.
@@ -49,7 +58,7 @@ class SeenFetch:
     names_last_epoch: bool = False
 
     def __str__(self) -> str:
-        last = f", last fetched epoch {self.last_epoch}" if self.last_epoch is not None else ""
+        last = f", last fetched {epoch_in_words(self.last_epoch)}" if self.last_epoch is not None else ""
         return f"from offset {self.offset}{last}"
 
 
@@ -73,8 +82,12 @@ class SeenRecords:
 
 def drawn(records: Iterable[tuple[int | None, int | None]]) -> str:
     """Return records with their epochs, such as ``m0@0 m1@0``."""
-    cells = [("?" if v is None else f"m{v}") + ("" if e is None else f"@{e}") for v, e in records]
+    cells = [("?" if v is None else f"m{v}") + _drawn_epoch(e) for v, e in records]
     return " ".join(cells) or "no records"
+
+
+def _drawn_epoch(epoch: int | None) -> str:
+    return "" if epoch is None else "@(an epoch without a leader)" if epoch == NO_SUCH_EPOCH else f"@{epoch}"
 
 
 @attrs.frozen
@@ -88,7 +101,7 @@ class SeenDiverging:
     high_watermark: int
 
     def __str__(self) -> str:
-        return f"the logs diverge: epoch {self.epoch} ends at {self.end_offset}"
+        return f"the logs diverge: {epoch_in_words(self.epoch)} ends at {self.end_offset}"
 
 
 @attrs.frozen
