@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -24,7 +24,7 @@ from leadline.checker.support.messages import counted
 from leadline.model.kafka.actions import actions_of
 from leadline.model.kafka.releases import Column, column_of
 from leadline.model.kafka.rules import RULES
-from leadline.reports.conformance.prediction import undecided_values
+from leadline.reports.conformance.prediction import told_apart
 from leadline.reports.conformance.report import conformance_report, other_values
 from leadline.reports.conformance.walks import planned_walks
 
@@ -47,22 +47,33 @@ behaviour that was made on brokers (`walk-...`), which was chosen because it wou
 recording confirms may still be right.
 """
 
-_UNDECIDED = """\
-## Values that walks do not contradict
+_NOT_CONFIRMED = """\
+## Why rules are not confirmed
 
-Why many rules are not confirmed. For each release, {walks} random walks of the model, of at most 18 steps that can be
-made on brokers, were compared with each other value of each rule, as if a recorder had seen each step when it happened.
-The table shows the values that none of them contradicts: the walks do the same with these values, or the values allow
-more, and what allows more contradicts no recording. A rule without a line can be confirmed in all six releases.
+For each release, {walks} random walks of the model, of at most 18 steps that can be made on brokers, were compared with
+each other value of each rule, as a recorder would see them.
+
+- *confirmed*: a recording confirms the rule.
+- *N walks*: no recording confirms the rule yet. N of these walks would if they were made on brokers.
+- Otherwise, no walk makes a difference that a recorder sees. The table names the values that none of them contradicts:
+  the walks do the same with these values, or the values allow more, and what allows more contradicts no recording.
+
+The reasons:
 
 - Recordings of walks have no reassignments, no failed log directories, no updates of `min.insync.replicas`, no eligible
   leader replicas (except in 4.1), and nothing that consumers are told. So they say nothing about `reassignment`,
   `override`, `directories`, `directory_elr`, `min_isr_setting`, `elr_update`, `elr_min_isr`, `elr_members`,
   `last_known_leader`, `list_offsets` and `follower_reads`.
-- `election_order=any`, `hw_checkpoint=older-or-newer`, `late_requests=obeyed`, `fencing=none`,
-  `isr_leave=behind-or-silent` and `isr_eligibility=any` allow all that the other values of their rules allow.
+- `hw_checkpoint=older-or-newer`, `late_requests=obeyed`, `fencing=none`, `isr_leave=behind-or-silent` and
+  `isr_eligibility=any` allow all that the other values of their rules allow.
 - `response_hw`, `acknowledgement`, `incarnation_read`, `isr_pending`, `late_diverging`, `same_record` and `late_fetch`
   depend on two things that happen within a leader at once, and the driver makes one step after the other.
+- The driver orders the replicas so that the brokers that a walk elects come first, which hides `election_order`, and
+  all recordings are followed with `follower_leos=kept`.
+- With KRaft, the driver holds back the metadata log of a leader at the first change of the partition that the leader
+  does not know in the model. So the leader does not know that a broker was unfenced later, and does not propose it.
+  Most walks that would confirm `isr_eligibility` and `last_fetched_epoch` stop there.
+
 """
 
 _DIFFERENCES = """\
@@ -121,7 +132,7 @@ What brokers did otherwise than the model of their release, or otherwise than re
 """
 
 
-WALKS = 25
+WALKS = 150
 WALKED = ("0.10.2.2", "0.11.0.3", "2.8.0", "3.4.1", "3.9.1", "4.1.1")
 
 
@@ -204,7 +215,13 @@ def _merged(one: Confirmed, other: Confirmed) -> Confirmed:
 
 def page(releases: Sequence[Confirmed]) -> str:
     """Return the page as Markdown."""
-    tables = [*_shares(releases), *_rules(releases), *_undecided(), *_pairs(releases), *_confirmed_actions(releases)]
+    tables = [
+        *_shares(releases),
+        *_rules(releases),
+        *_not_confirmed(releases),
+        *_pairs(releases),
+        *_confirmed_actions(releases),
+    ]
     return "\n".join([_INTRODUCTION, *tables, _DIFFERENCES])
 
 
@@ -246,22 +263,28 @@ def _rules(releases: Sequence[Confirmed]) -> Iterator[str]:
     yield from _paragraph(f"No recording confirms {counted(len(others), 'rule')}: {_listed(others)}.")
 
 
-def _undecided() -> Iterator[str]:
-    yield _UNDECIDED.format(walks=WALKS)
-    found = [_undecided_in(each) for each in WALKED]
-    rules = [rule.name for rule in RULES if any(rule.name in values for _, values in found)]
+def _not_confirmed(releases: Sequence[Confirmed]) -> Iterator[str]:
+    yield _NOT_CONFIRMED.format(walks=WALKS).rstrip("\n") + "\n"
+    known = {each.column.name: each.rules for each in releases}
+    found = [_reasons(version, known) for version in WALKED]
     yield from _table(
         ("rule", *(f"`{name}`" for name, _ in found)),
-        ((f"`{rule}`", *(_listed(values.get(rule, ())) for _, values in found)) for rule in rules),
+        ((f"`{rule.name}`", *(reasons[rule.name] for _, reasons in found)) for rule in RULES),
     )
 
 
-def _undecided_in(version: str) -> tuple[str, dict[str, tuple[str, ...]]]:
+def _reasons(version: str, known: Mapping[str, frozenset[str]]) -> tuple[str, dict[str, str]]:
+    """Return the name of a release's spec, and a cell for each rule: why recordings confirm it or do not."""
     release = broker_release(version)
     column = column_of(release.spec)
     assert column is not None
     walks = itertools.islice(planned_walks(release, 0, candidates=1), WALKS)
-    return column.name, undecided_values((plan.trace for _, plan in walks), column)
+    found = told_apart((plan.trace for _, plan in walks), column)
+    cells = {
+        rule: counted(walks, "walk") if walks else _listed(values) or "two walks together"
+        for rule, (walks, values) in found.items()
+    }
+    return column.name, cells | dict.fromkeys(known.get(column.name, ()), "confirmed")
 
 
 def _pairs(releases: Sequence[Confirmed]) -> Iterator[str]:

@@ -16,9 +16,9 @@ from leadline.model.kafka.rules import RULES
 from leadline.model.kafka.state import Partition
 from leadline.reports.conformance.report import other_values
 
-HIDDEN_BY_THE_DRIVER = ("election_order",)
-"""Rules that no run of a behaviour confirms: the driver puts the replicas into an order in which the brokers that the
-behaviour elects come first.
+NOT_BY_WALKS = ("election_order", "follower_leos")
+"""Rules that no run of a behaviour confirms. The driver orders the replicas so that those that the behaviour elects come
+first, and all recordings are followed with `follower_leos=kept`.
 """
 
 
@@ -37,7 +37,7 @@ def would_confirm(trace: Trace[Partition], column: Column, known: frozenset[str]
         rule.name
         for rule in RULES
         if rule.name not in known
-        and rule.name not in HIDDEN_BY_THE_DRIVER
+        and rule.name not in NOT_BY_WALKS
         and not any(
             behaviour.is_explained_by(column.with_rules({rule.name: other}))
             for other in other_values(column, rule.name)
@@ -82,17 +82,25 @@ class _Behaviour:
         return self._known[-1][1]
 
 
-def undecided_values(traces: Iterable[Trace[Partition]], column: Column) -> dict[str, tuple[str, ...]]:
-    """Return the rule values that none of the given behaviours contradicts, keyed by the name of the rule. Rules
-    without such values are omitted.
+def told_apart(traces: Iterable[Trace[Partition]], column: Column) -> dict[str, tuple[int, tuple[str, ...]]]:
+    """Return, for each rule, how many of the given behaviours would confirm it, and the values that none of them
+    contradicts.
 
     Parameters:
         traces: the behaviours.
         column: the release.
     """
-    left = {rule.name: other_values(column, rule.name) for rule in RULES}
+    values = {rule.name: other_values(column, rule.name) for rule in RULES}
+    left, walks = {rule: set(others) for rule, others in values.items()}, dict.fromkeys(values, 0)
     for trace in traces:
         behaviour = _Behaviour(trace)
-        for rule, values in left.items():
-            left[rule] = [value for value in values if behaviour.is_explained_by(column.with_rules({rule: value}))]
-    return {rule: tuple(values) for rule, values in left.items() if values}
+        if not behaviour.is_explained_by(column):
+            continue
+        for rule, others in values.items():
+            kept = {value for value in others if behaviour.is_explained_by(column.with_rules({rule: value}))}
+            left[rule] &= kept
+            walks[rule] += not kept and rule not in NOT_BY_WALKS
+    return {
+        rule: (walks[rule], tuple(value for value in others if value in left[rule] or rule in NOT_BY_WALKS))
+        for rule, others in values.items()
+    }

@@ -16,7 +16,7 @@ from leadline.brokers.releases import broker_release
 from leadline.checker.errors import LeadlineError
 from leadline.model.kafka.releases import column_of
 from leadline.reports.conformance import walks
-from leadline.reports.conformance.prediction import undecided_values, would_confirm
+from leadline.reports.conformance.prediction import told_apart, would_confirm
 from leadline.reports.conformance.walks import BOUNDS, FEWEST_STEPS, planned_walks, walk
 from leadline.reports.loading import load_spec
 from tests.conformance.test_recordings import RECORDINGS
@@ -61,16 +61,19 @@ def test_a_behaviour_that_the_release_does_not_have_confirms_nothing() -> None:
     assert would_confirm(plan.trace, other) == frozenset()
 
 
-def test_values_that_no_behaviour_contradicts_are_found() -> None:
+def test_rules_that_behaviours_confirm_and_values_that_none_contradicts_are_found() -> None:
     release = broker_release("0.11.0.3")
     column = column_of(release.spec)
     assert column is not None
     traces = [plan.trace for _, plan in islice(planned_walks(release, 3, candidates=1), 2)]
-    undecided = undecided_values(traces, column)
-    confirmed = frozenset().union(*(would_confirm(trace, column) for trace in traces))
-    assert confirmed
-    assert not confirmed & undecided.keys()
-    assert undecided["directories"] == ("configured", "any-lost")  # no broker has lost a log directory
+    found = told_apart(traces, column)
+    confirmed = [would_confirm(trace, column) for trace in traces]
+    assert any(confirmed)
+    for rule, (number, values) in found.items():
+        assert number == sum(rule in each for each in confirmed)
+        assert not (number and values)
+    assert found["directories"] == (0, ("configured", "any-lost"))  # no broker has lost a log directory
+    assert found["election_order"] == (0, ("replicas",))  # which the driver hides
 
 
 class _Nothing(Counter[str]):
