@@ -17,8 +17,8 @@ from leadline.model.kafka.state import Partition
 from leadline.reports.conformance.report import other_values
 
 NOT_BY_WALKS = ("election_order", "follower_leos")
-"""Rules that no run of a behaviour confirms. The driver orders the replicas so that those that the behaviour elects come
-first, and all recordings are followed with `follower_leos=kept`.
+"""Rules that no run of a behaviour confirms. The driver orders the replicas so that those that the behaviour elects
+come first, and all recordings are followed with `follower_leos=kept`.
 """
 
 
