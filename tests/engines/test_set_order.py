@@ -29,7 +29,6 @@ from collections.abc import Iterator
 from enum import Enum
 from attrs import frozen
 from leadline.checker import Spec, action, invariant
-from tests.suite.samples import sampled
 
 class Colour(Enum):
     RED = "r"

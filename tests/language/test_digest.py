@@ -25,7 +25,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from attrs import frozen
 from leadline.checker import Spec, action
-from tests.suite.samples import sampled
 
 LIMITS = json.loads(Path("limits.json").read_text())
 {holder}
