@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from leadline.brokers.recording import RecordingError
+from leadline.brokers.request_logs.fields import check_request
 from leadline.brokers.request_logs.request import Request
-from leadline.brokers.request_logs.text import NOT_THE_FORMAT, NotText, api_of, read_text
+from leadline.brokers.request_logs.text import HEADER, NOT_THE_FORMAT, NotText, api_of, read_text
 
 MARK = "Completed request:"
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[,.](\d{3,6})")
@@ -90,6 +91,8 @@ def _request(node: int, place: str, before: str, text: str) -> Request | None:
             return None
         header, body, answer = told["requestHeader"], told["request"], told["response"]
         name = _NAMES[header["requestApiKeyName"]]
+        answer = dict(answer) if isinstance(answer, Mapping) and name != "CreateTopics" else None
+        check_request(name, body, answer)
         done = datetime.fromisoformat(f"{time[1]}T{time[2]}.{time[3]}").replace(tzinfo=UTC).timestamp()
         return Request(
             node=node,
@@ -98,7 +101,7 @@ def _request(node: int, place: str, before: str, text: str) -> Request | None:
             version=header["requestApiVersion"],
             connection=f"{node} {told['connection']}",
             body=body,
-            answer=dict(answer) if isinstance(answer, Mapping) and name != "CreateTopics" else None,
+            answer=answer,
             begun=done - told["totalTimeMs"] / 1000,
             sent=done - told["sendTimeMs"] / 1000,
             done=done,
@@ -107,7 +110,8 @@ def _request(node: int, place: str, before: str, text: str) -> Request | None:
     except NotText as error:
         raise RecordingError(f"{place}: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
-        raise RecordingError(f"{place}: {_NOT_JSON if is_json else NOT_THE_FORMAT}") from error
+        why = f": {error}" if type(error) is ValueError else ""
+        raise RecordingError(f"{place}: {_NOT_JSON if is_json else NOT_THE_FORMAT}{why}") from error
 
 
 def _read_json(text: str) -> dict[str, Any] | None:
@@ -118,7 +122,7 @@ def _read_json(text: str) -> dict[str, Any] | None:
 
 
 def _read_text(text: str) -> dict[str, Any] | None:
-    if ",response:" not in text:
+    if ",response:" not in text and not text.lstrip().startswith(HEADER):
         raise NotText(_WITHOUT_RESPONSE)
     return read_text(text) if api_of(text) in _NAMES else None
 

@@ -55,7 +55,8 @@ def state_writes(requests: Sequence[Request]) -> tuple[list[Request], dict[Key, 
         if request.api in ("LeaderAndIsr", "UpdateMetadata"):
             for state in partition_states(request.body):
                 if state["Leader"] != _IN_DELETION:
-                    numbers = state["ZkVersion"], state["LeaderEpoch"], state["Leader"]
+                    version = state["ZkVersion"] if "ZkVersion" in state else state["PartitionEpoch"]  # since 3.3
+                    numbers = version, state["LeaderEpoch"], state["Leader"]
                     told = _Told(*numbers, tuple(state["Isr"]), request)
                     found[state["TopicName"], state["PartitionIndex"]].append(told)
     writes: list[Request] = []

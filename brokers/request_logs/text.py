@@ -15,6 +15,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+HEADER = "RequestHeader(apiKey="
+"""The beginning of a completed request."""
+
 _LINE = re.compile(
     r"\s*RequestHeader\(apiKey=(?P<api>\w+), apiVersion=(?P<version>\d+), clientId=(?P<client>.*?), "
     r"correlationId=-?\d+\) -- (?P<request>\{.*\}),response:(?P<response>(?:\{.*\})?) from connection "

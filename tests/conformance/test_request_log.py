@@ -225,8 +225,11 @@ def test_text_in_another_format_is_refused(request_text: str, message: str) -> N
         ("hello\n", "is not a file of kafka.request.logger: no line contains 'Completed request:'"),
         ("Completed request:{}\n", ":1: there is no time such as"),
         (f"{AT} TRACE Completed request:RequestHeader(apiKey=FETCH) -- {{a=1}},response:{{}} from", f":1: {NOT_TEXT}"),
-        (f"hello\n{FETCH.replace('fetch_offset=', 'offset=')}\n{FETCH[:-99]}\n", f":3: {NOT_TEXT}"),
+        (f"hello\n{FETCH}\n{FETCH[:400]}\n", f":3: {NOT_TEXT}"),
         (FETCH.replace("replica_id=", "id="), f":1: {NOT_TEXT}"),
+        (FETCH.replace("fetch_offset=", "offset="), f":1: {NOT_TEXT}: FetchOffset is missing"),
+        (FETCH.replace("high_watermark=", "high_watermark=x"), f":1: {NOT_TEXT}: HighWatermark is 'x"),
+        (FETCH.replace("record_set=", "record_set=?{"), ":1: the end of the value of record_set is missing"),
         (
             f"{AT} DEBUG Completed request:{text_of('{acks=1,timeout=2,numPartitions=1}', api='PRODUCE')}",
             ":1: the sizes of partitions are missing: kafka.request.logger must have the level TRACE on all brokers",
