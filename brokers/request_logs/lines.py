@@ -20,6 +20,7 @@ from leadline.brokers.request_logs.request import Request
 from leadline.brokers.request_logs.text import HEADER, NOT_THE_FORMAT, NotText, api_of, read_text
 
 MARK = "Completed request:"
+_HEADER_UP_TO_0_11 = re.compile(r"\s*\{\w+=")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[,.](\d{3,6})")
 
 _NAMES = {
@@ -84,7 +85,7 @@ def _request(node: int, place: str, before: str, text: str) -> Request | None:
             f"{place}: there is no time such as 2026-11-27 02:25:03,501 before {MARK!r}: the pattern of the appender "
             f"must contain %d"
         )
-    is_json = text.lstrip().startswith("{")
+    is_json = text.lstrip().startswith("{") and not _HEADER_UP_TO_0_11.match(text)
     try:
         told = _read_json(text) if is_json else _read_text(text)
         if told is None:

@@ -235,7 +235,8 @@ def test_text_in_another_format_is_refused(request_text: str, message: str) -> N
             ":1: the sizes of partitions are missing: kafka.request.logger must have the level TRACE on all brokers",
         ),
         (
-            f"{AT} TRACE Completed request:Name: FetchRequest; Version: 2; ReplicaId: 1 from connection 1",
+            f"{AT} TRACE Completed request:{{api_key=0,api_version=2,correlation_id=12,client_id=a}} -- "
+            f"{{acks=-1,timeout=5000,partitionSizes=[t-0=70]}} from connection 127.0.0.1:1-127.0.0.1:2;totalTime:1.5,",
             ":1: the request is text without its response, as Kafka up to 0.11 writes it: record the cluster with",
         ),
         (
