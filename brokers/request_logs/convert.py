@@ -143,7 +143,7 @@ def _life(back: Return, error: float) -> Iterator[_Line]:
     """Yield the events of a broker's end and next start. Its end is before the first request of its next life."""
     ended = max(back.ended - error, 0.0)
     yield ended, back.after, {"node": back.node}
-    yield max(back.started - error, ended), "started", {"node": back.node}
+    yield back.started + error, "started", {"node": back.node}
 
 
 def _registration(back: Return) -> Request:

@@ -46,10 +46,10 @@ def name_controllers(requests: Sequence[Request]) -> None:
     Raises:
         RecordingError: if no file is one of a controller, or if a controller is also a broker.
     """
-    controllers = {each.node for each in requests if each.api in _FOR_CONTROLLERS}
+    controllers = {each.node for each in requests if is_of_kraft(each)}
     if not controllers:
         raise RecordingError(
-            "no file has a BROKER_REGISTRATION or BROKER_HEARTBEAT request: pass the files of the KRaft controllers"
+            "no file has a BROKER_REGISTRATION or BROKER_HEARTBEAT request: pass the files of the KRaft controllers too"
         )
     both = sorted({each.body["BrokerId"] for each in requests if each.api in _FOR_CONTROLLERS} & controllers)
     if both:

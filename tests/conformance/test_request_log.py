@@ -262,7 +262,7 @@ def test_other_files_are_refused_in_one_line(text: str, message: str, tmp_path: 
         (
             "3.9.1",
             ["--request-log", f"0={LOGS / '3.9.1/broker-0.log'}", "--metadata-log", str(LOGS / "3.9.1/metadata")],
-            "no file has a BROKER_REGISTRATION or BROKER_HEARTBEAT request: pass the files of the KRaft controllers",
+            "no file has a BROKER_REGISTRATION or BROKER_HEARTBEAT request: pass the files of the KRaft",
         ),
         (
             "3.9.1",
