@@ -180,7 +180,7 @@ class WholeRead:
         used_by: the names of the actions and properties that use the code.
         calls: the number of calls to the actions and properties in `used_by`. Some of these calls would be necessary
             even if the code were supported.
-        seconds: the CPU seconds that these calls took in the main process.
+        seconds: the seconds that these calls took in the main process.
     """
 
     construct: str
@@ -200,8 +200,8 @@ class Costliest:
     Attributes:
         name: the name of the action or property.
         calls: the number of its calls.
-        seconds: the CPU seconds of its calls in the main process. Action calls from which the engine did not learn are
-            not included.
+        seconds: the seconds that its calls took in the main process. Action calls from which the engine did not learn
+            are not included.
     """
 
     name: str

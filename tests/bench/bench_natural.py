@@ -1,8 +1,8 @@
 """Ports of public specifications: the compiled engine against the oracle, in CPU seconds; ``make bench-natural``.
 
 Every search runs in a process of its own, with one worker. Its CPU time includes the start of Python, and the time to
-load compiled loops. No search may take more than `MOST` times the CPU time of the oracle, even where learning does not
-pay, and even if other processes use all cores. A conjunction is compared with the same property that is split by hand.
+load compiled loops. No search may take more CPU time than the oracle. The small ones, and those beside other processes
+that use all cores, may take `MOST` times that. A conjunction is compared with the same property that is split by hand.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from attrs import evolve, frozen
 
 from tests.natural.figures import LARGE, LOADED, SMALL, Size
 
-MOST = 1.3
-"""The compiled engine may take at most this many times the CPU time of the oracle."""
+MOST, AHEAD = 1.3, 1.0
+"""The compiled engine may take at most this many times the CPU time of the oracle: always, and where it has to be
+ahead."""
 
 CONJUNCTION = 1.5
 """A conjunction may take at most this many times the CPU time and memory of the property that is split by hand."""
@@ -75,15 +76,15 @@ def busy() -> Iterator[None]:
         yield
 
 
-def compare(size: Size, name: str) -> tuple[Cost, bool]:
+def compare(size: Size, name: str, most: float) -> tuple[Cost, bool]:
     """Print a row of the table. Return the cost with the compiled engine, and whether it and the counts are right."""
     compiled, direct = cost("compiled", size), cost("oracle", size)
     bounds = ", ".join(f"{name}={value}" for name, value in size.bounds.items())
-    is_slow = compiled.seconds > MOST * direct.seconds
+    is_slow = compiled.seconds > most * direct.seconds
     print(
         f"| {name}{f' ({bounds})' if bounds else ''} | {compiled.states:,}"
         f"{' (published)' if size.published else ''} | {compiled.seconds:.1f} | {direct.seconds:.1f} "
-        f"| {compiled.seconds / direct.seconds:.2f}{f', more than {MOST}' if is_slow else ''} | {compiled.megabytes} |",
+        f"| {compiled.seconds / direct.seconds:.2f}{f', more than {most}' if is_slow else ''} | {compiled.megabytes} |",
         flush=True,
     )
     return compiled, compiled.states == direct.states == size.states and not is_slow
@@ -100,7 +101,7 @@ def main() -> int:
     print("| port | states | compiled, s | oracle, s | compiled / oracle | compiled, MB |")
     print("| --- | --- | --- | --- | --- | --- |")
     for size in sizes:
-        compiled, is_right = compare(size, size.name)
+        compiled, is_right = compare(size, size.name, MOST if given.small else AHEAD)
         right &= is_right
         if size.name == "counters":
             split = cost("compiled", evolve(size, properties=("split",)))
@@ -114,7 +115,7 @@ def main() -> int:
     for name in LOADED:
         for size in [each for each in sizes if each.name == name][:1]:
             with busy():
-                right &= compare(size, f"{name}, on a loaded machine")[1]
+                right &= compare(size, f"{name}, on a loaded machine", MOST)[1]
     return 0 if right else 1
 
 

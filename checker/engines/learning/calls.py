@@ -130,7 +130,7 @@ class Caller(Generic[S]):
         apart: for each tree, whether calls are divided into parts, each with its own decision tree; see the module
             `apart`.
         whole_because: the code that prevents a predicate from being divided, keyed by the tree of the predicate.
-        seconds: for each tree, the CPU seconds of its calls in this process, except calls of actions that are not
+        seconds: for each tree, the seconds that its calls took in this process, except calls of actions that are not
             recorded.
         purity: the purity checks.
         tuning: internal sizes and limits.
@@ -244,14 +244,14 @@ class Caller(Generic[S]):
                 it, and the functions of these calls may distinguish values of this type by identity.
         """
         make_lazy(self._classes)
-        began = time.thread_time()
+        began = time.perf_counter()
         while True:
             if self.layout.kinds.new:
                 self._reach_more()  # before the first call on a state that contains the new kinds
             known = self.layout.slots
             call = self._take(tree, rows[0]) if tree < self.instances else self._evaluate(tree, rows)
             if not call.enumerated or self.layout.slots == known:
-                self.seconds[tree] += time.thread_time() - began
+                self.seconds[tree] += time.perf_counter() - began
                 return call
 
     def undivided(self, tree: int) -> frozenset[Place] | None:
@@ -450,9 +450,9 @@ class Caller(Generic[S]):
             tree: the index of the decision tree of the predicate.
             rows: the state, or the states before and after a step.
         """
-        began = time.thread_time()
+        began = time.perf_counter()
         shown = bool(self._given_again(tree, [self._state(rows[0]), *map(self.layout.state, rows[1:])]))
-        self.seconds[tree] += time.thread_time() - began
+        self.seconds[tree] += time.perf_counter() - began
         return shown
 
     def distance_of(self, row: Row) -> float:
