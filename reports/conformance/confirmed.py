@@ -129,6 +129,16 @@ What brokers did otherwise than the model of their release, or otherwise than re
 - **A refusal without a leader.** When a partition has lost its leader, the broker that led knows of a later epoch, and
   answers a fetch with FENCED_LEADER_EPOCH (frame 246 of the control of *setting applied late*). The model has no epoch
   without a leader. Mended in the reading: such a refusal is possible.
+- **A walk in which the dead are elected.** A walk on 4.1.1 (`--seed 60`) stopped, since the controller elected broker 1
+  and the model had no leader: the leader's session ends, and the only other member of the ISR is dead, which the
+  controller has not noticed. The recording conforms, as `walk-2.8.0-2` does. Mended: such walks are not planned.
+- **A walk in which an unclean election waits.** A walk on 0.10.2.2 (`--seed 78`) stopped after four minutes of waiting,
+  since the controller elected broker 1 uncleanly in the decision in which the leader was lost, and the walk another
+  broker later. The recording conforms. Mended: such walks are not planned.
+- **A proposal that is sent again.** In chaos on 2.8.2, broker 0 was paused until its session ended. It then proposed
+  ISR 0 every 50 ms, and the controller refused each request as a whole with STALE_BROKER_EPOCH (30 times, frames 986 to
+  1067). The recording was rejected, since the model's leader proposes once. `AlterPartitionManager` in Kafka's code
+  keeps such a request and sends it again. Mended in the reading: these refusals are no steps.
 """
 
 
