@@ -72,7 +72,7 @@ The reasons:
   all recordings are followed with `follower_leos=kept`.
 - With KRaft, the driver holds back the metadata log of a leader at the first change of the partition that the leader
   does not know in the model. So the leader does not know that a broker was unfenced later, and does not propose it.
-  Most walks that would confirm `isr_eligibility` and `last_fetched_epoch` stop there.
+  Walks that were tried for `isr_eligibility` and `last_fetched_epoch` stopped there.
 
 """
 
