@@ -79,6 +79,7 @@ page-answers:
 page-confirmed:
 	$(BIN)/python -m leadline.reports.conformance.confirmed tests/conformance/recordings > $(VENV)/confirmed.md
 	mv $(VENV)/confirmed.md reports/pages/confirmed.md
+	$(BIN)/python -m leadline.reports.reality.successes
 
 page-matrix:
 	$(BIN)/leadline matrix --markdown > $(VENV)/matrix.md && mv $(VENV)/matrix.md reports/pages/matrix.md

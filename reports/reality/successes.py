@@ -32,6 +32,7 @@ from leadline.reports.reality.schedules import affected_release, bug_of, mended_
 
 PAGE = Path(__file__).resolve().parents[1] / "pages" / "reality.md"
 RESULTS = PAGE.with_suffix(".jsonl")
+CONFIRMED = PAGE.with_name("confirmed.md")
 TRY_SECONDS = 900.0
 MOST_COUNTED = 10
 
@@ -56,6 +57,14 @@ release with the bug, without the event that decides.
 `make real TRIES=10` writes this page. A line counts the last ten tries at most. The seconds are the median of a replay
 on each of the two releases, with the start of the brokers, on a machine with two cores that had other work. An idle
 machine takes a fraction of the time.
+"""
+
+_CONFIRMED = """\
+
+## Rules of the model that recordings of brokers confirm
+
+A rule is confirmed if a recording conforms to the release, and does not with any other value of the rule. Pairs of
+rules and actions likewise. [confirmed.md](confirmed.md) says which they are, and why the others are not confirmed.
 """
 
 
@@ -181,10 +190,16 @@ def page(archive: Archive, unmade: dict[str, str], tries: Sequence[Try]) -> str:
         "| --- | --- | --- | --- | --- |",
     ]
     lines += [_line(bug, tries) for bug in archive.bugs if bug.ticket not in unmade]
+    lines += [_CONFIRMED, *_shares(CONFIRMED.read_text(encoding="utf-8"))]
     lines += ["", "## Bugs that brokers do not show, or not on both releases", "", "| ticket | why |", "| --- | --- |"]
     lines += [f"| {ticket} | {reason} |" for ticket, reason in unmade.items()]
     lines += [f"| {bug.ticket} | no counterexample: {bug.reason} |" for bug in archive.unreached]
     return "\n".join(lines) + "\n"
+
+
+def _shares(text: str) -> list[str]:
+    """Return the first table of the page of confirmed rules, which has a row for each release."""
+    return text[text.index("| release |") :].split("\n\n")[0].splitlines()
 
 
 def _line(bug: Bug, tries: Sequence[Try]) -> str:

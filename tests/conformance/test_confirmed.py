@@ -37,6 +37,12 @@ def test_the_page_names_all_recordings() -> None:
     assert sorted(named) == sorted(path.stem for path in ALL)
 
 
+def test_the_page_of_real_brokers_has_the_same_shares() -> None:
+    """If this fails, `make page-confirmed` writes both pages again."""
+    shares = rows(PAGE.read_text(encoding="utf-8"), "release")
+    assert rows(PAGE.with_name("reality.md").read_text(encoding="utf-8"), "release") == shares
+
+
 def test_the_page_has_what_recordings_confirm() -> None:
     text = PAGE.read_text(encoding="utf-8")
     rules, actions = rows(text, "rule"), rows(text, "action")

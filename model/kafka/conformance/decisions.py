@@ -118,13 +118,13 @@ class DecisionObservations(Observer):
                 if (after.quorum, after.assignment) != (state.quorum, state.assignment)
             }
             are_up = ", ".join(f"broker {b} is {'up' if r.up else 'down'}" for b, r in enumerate(state.replicas))
-            allowed = "; or ".join(sorted(found)) or "nothing else than before"
+            would = f"decide: {'; or '.join(sorted(found))}" if found else "change nothing"
             now = quorum_in_words(state.quorum) + replicas_of(state)
             asked = "".join(
                 f"the controller would do so if broker {each} asked for it, but it sent no AlterPartition request; "
                 for each in silent(state)
             )
-            return f"{asked}the controller would decide: {allowed}; before that: {now}; {are_up}"
+            return f"{asked}the controller would {would}; before that: {now}; {are_up}"
 
         def silent(state: Partition) -> Iterator[int]:
             """Yield the leaders whose requests would explain the decision, but are not recorded."""
