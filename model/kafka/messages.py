@@ -149,8 +149,8 @@ class Proposal:
             "answered": not self.sent and not self.dropped,
             "dropped": self.dropped,
             "no longer awaited": not self.awaited,
-            "with a broker epoch from before a restart": self.outdated,
-            "with an old partition epoch": self.stale,
+            "names a broker epoch from before a restart": self.outdated,
+            "names an old partition epoch": self.stale,
         }
         said = ", ".join(note for note, is_so in notes.items() if is_so)
         return f" ({said})" if said else ""

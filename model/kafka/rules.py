@@ -480,8 +480,8 @@ RULES = (
             ),
             Value(
                 "on",
-                "they become eligible leaders until they register after an unclean shutdown; if there are none left, "
-                "the last known leader is elected once it is alive",
+                "they become eligible leaders until they register after an unclean shutdown, so the ISR can become "
+                "empty; if no eligible leader is left, the last known leader is elected once it is alive",
                 "KIP-966; eligible.leader.replicas.version=1",
                 {"has_elr": True, "eligible": does.who_left_too_small_an_isr, "elects_last_known": "alive"},
             ),

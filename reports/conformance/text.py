@@ -15,7 +15,7 @@ from leadline.model.kafka.state import Partition
 from leadline.model.rules import Rule
 from leadline.reports.conformance.report import ConformanceReport, RuleShown
 
-STEPS_BEFORE = 8
+STEPS_BEFORE = 12
 FRAMES_AROUND = 4
 _UNINTERESTING = (
     "Metadata",
@@ -34,7 +34,10 @@ def lines(report: ConformanceReport) -> Iterator[str]:
     read = report.read
     release = read.about.get("release")
     kafka = f"recorded from Kafka {release}, " if release else ""
-    yield f"{report.path}: {kafka}partition {report.name}, replicas on brokers {', '.join(map(str, read.assignment))}"
+    least = read.configs.get("min.insync.replicas")
+    setting = f", min.insync.replicas={least}" if least else ""
+    brokers = ", ".join(map(str, read.assignment))
+    yield f"{report.path}: {kafka}partition {report.name}, replicas on brokers {brokers}{setting}"
     if read.assignment != tuple(range(len(read.assignment))):
         numbers = ", ".join(f"{number} is broker {node}" for number, node in enumerate(read.assignment))
         yield f"  below, replicas are numbered in the order of the assignment: {numbers}"
@@ -104,8 +107,9 @@ def _rejected(report: ConformanceReport, checked: Checked, rejection: Rejection[
     yield "the steps before, in an order that the model allows:"
     steps = [*_merged(rejection.candidates[0].path)] if rejection.candidates else []
     yield from (f"  {step}" for step in steps[-STEPS_BEFORE:])
-    if any("@" in step for step in steps[-STEPS_BEFORE:]):
-        yield "  (m0@1 is record m0 of leader epoch 1)"
+    record = re.search(r"(m\d+)@(\d+)", "".join(steps[-STEPS_BEFORE:]))
+    if record is not None:
+        yield f"  ({record[0]} is record {record[1]}, which was appended in leader epoch {record[2]})"
     yield ""
     yield "the frames around (number, arrival, what it is, from and to, when it passed the recorder):"
     yield from _frames_around(report, rejection.observation)
@@ -165,7 +169,7 @@ def _explanation(checked: Checked, explained_by: tuple[tuple[str, str], ...]) ->
         yield "no other value of a single rule explains it: brokers of another release may differ in several rules, or"
         yield "the recording lacks something, or brokers did what no release of the model does"
         return
-    yield "which rule would explain it: the recording conforms if one rule has another value"
+    yield "which rule of the model would explain it: with another value, the recording conforms"
     for name in dict.fromkeys(name for name, _ in explained_by):
         rule, own = rule_of(name), checked.column.values[name]
         yield f"  {name}: {rule.question}"
@@ -173,7 +177,8 @@ def _explanation(checked: Checked, explained_by: tuple[tuple[str, str], ...]) ->
         values = [value for of, value in explained_by if of == name]
         for value in values:
             behaved = "these brokers behaved as with" if value == values[0] else "or as with"
-            yield f"    {behaved} '{value}': {_sentence(rule, value)} ({_source(rule.value(value).source)})"
+            sentence = _sentence(rule, value) if value == values[0] else rule.value(value).sentence
+            yield f"    {behaved} '{value}': {sentence} ({_source(rule.value(value).source)})"
         if len(values) > 1:
             yield "    (the recording does not tell these apart)"
 

@@ -51,7 +51,7 @@ def test_a_rejection_is_explained(tmp_path: Path) -> None:
     (failure,) = case.iter("failure")
     assert "broker 1 proposes ISR [0, 1]" in failure.attrib["message"]
     page = (tmp_path / "page.html").read_text()
-    assert "the logs diverge: epoch 0 ends at 0" in page
+    assert "the logs diverge: on the leader, epoch 0 ends at offset 0" in page
     steps = page.count("<section ")
     assert f'data-start="t1-s{steps}"' in page  # it opens at the step that is not possible
     last = page[page.index(f'<section id="t1-s{steps}"') :]

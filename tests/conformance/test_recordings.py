@@ -112,7 +112,7 @@ def test_a_rejection_says_what_the_brokers_believe() -> None:
     rejection = check(read("KAFKA-13141-2.8.0"), column("2.8.1")).conformance.rejection
     assert rejection is not None
     assert "broker 1 believes that it leads in epoch 1 with ISR [1]" in rejection.candidates[0].why
-    assert "the logs diverge: epoch 0 ends at 0" in rejection.candidates[0].path[-1].label
+    assert "the logs diverge: on the leader, epoch 0 ends at offset 0" in rejection.candidates[0].path[-1].label
 
 
 def test_a_broker_that_is_started_without_an_end_is_noticed(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ class DecisionObservations(Observer):
                 f"the controller would do so if broker {each} asked for it, but it sent no AlterPartition request; "
                 for each in silent(state)
             )
-            return f"{asked}the controller would {would}; before that: {now}; {are_up}"
+            return f"{asked}the controller would {would}; before that, in the model: {now}; {are_up}"
 
         def silent(state: Partition) -> Iterator[int]:
             """Yield the leaders whose requests would explain the decision, but are not recorded."""

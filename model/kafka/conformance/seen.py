@@ -101,7 +101,7 @@ class SeenDiverging:
     high_watermark: int
 
     def __str__(self) -> str:
-        return f"the logs diverge: {epoch_in_words(self.epoch)} ends at {self.end_offset}"
+        return f"the logs diverge: on the leader, {epoch_in_words(self.epoch)} ends at offset {self.end_offset}"
 
 
 @attrs.frozen

@@ -71,7 +71,7 @@ def message_in_words(message: Message | None) -> str:
         case OffsetOutOfRange(end_offset=end):
             return f"the response that its fetch offset is out of range, as the log ends at {end}"
         case Diverging(epoch=epoch, end_offset=end):
-            return f"the response that the logs diverge: epoch {epoch} ends at {end}"
+            return f"the response that the logs diverge: epoch {epoch} ends at offset {end}"
         case EpochRequest(wanted=wanted):
             return f"an OffsetForLeaderEpoch request, which asks where epoch {wanted} ends"
         case EpochResponse(epoch=epoch, end_offset=end):
