@@ -39,6 +39,10 @@ EARLY_SECONDS, EARLY = 0.25, 3
 """In the first `EARLY_SECONDS` of CPU time, forecasts are less reliable. A state space then counts as large only if
 direct calls will probably take more than `EARLY` times `Tuning.small_seconds`."""
 
+FEW_LEVELS, FEW = 6, 0.5
+"""A forecast from fewer than `FEW_LEVELS` levels can be wrong by any factor. Direct calls continue regardless of it
+until they have taken `FEW` times `Tuning.small_seconds`."""
+
 LEFT_LATER = 10
 """The factor by which `is_narrow` multiplies the rate of direct calls after `Tuning.small_seconds`. It makes the search
 less likely to stop direct calls late, which would waste the work already done."""
@@ -240,6 +244,8 @@ def _is_small(statistics: Statistics, seconds: float, tuning: Tuning) -> bool:
     """
     rate = statistics.expanded / seconds
     if is_narrow(statistics, rate if seconds < tuning.small_seconds else LEFT_LATER * rate, tuning):
+        return True
+    if statistics.depth < FEW_LEVELS and seconds < FEW * tuning.small_seconds:
         return True
     states, small = expected_states(statistics), tuning.small_seconds * rate
     if seconds < EARLY_SECONDS:

@@ -22,6 +22,7 @@ from leadline.checker.engines.compiled.checkpoint import Checkpoint
 from leadline.checker.engines.compiled.drawn import drawn_counts
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.compiled.forecast import Forecast, Payoff
+from leadline.checker.engines.compiled.pace import Pace
 from leadline.checker.engines.compiled.paths import Paths, steps_into
 from leadline.checker.engines.compiled.position import Position
 from leadline.checker.engines.compiled.problem import Problem
@@ -111,6 +112,7 @@ class CompiledSearch(Generic[S]):
         else:
             self._restore(saved)
         self._saved_at = self._reported_at = time.monotonic()
+        self._pace = Pace(self.spec, self._cpu_seconds, self.tuning)
 
     def _new_tables(self, saved: Snapshot | None, numbers: Numbers | None) -> TransitionTables[S]:
         """Create the transition tables for this attempt. If a search was saved, the tables contain its values."""
@@ -297,7 +299,9 @@ class CompiledSearch(Generic[S]):
             expander.watch.pause()
             if self._problem.forecast is not None:
                 self._problem.forecast.check(time.process_time() - self._began, self._statistics)
-                self._payoff.check(int(expander.store.counters[kernel.EXPANDED]), self._statistics)
+                expanded = int(expander.store.counters[kernel.EXPANDED])
+                self._payoff.check(expanded, self._statistics)
+                self._pace.check(expanded, self._states_within, self._statistics)
             if at.next == at.levels[-1] and self._is_large(at.level_end - at.next):
                 raise HandOver
             if self.checkpoint is not None and time.monotonic() - self._saved_at > self.checkpoint.every:
@@ -310,6 +314,12 @@ class CompiledSearch(Generic[S]):
         steps = int(self.at.counts[:, 0].sum())
         fitting = STEPS_A_STATE * most * expanded // max(steps, 1)
         return min(most, max(self.tuning.alone, min(expanded, fitting)))  # the first states show the number of steps
+
+    def _cpu_seconds(self) -> float:
+        return time.process_time() + self.workers.helpers(self.expander.tables.caller).seconds
+
+    def _states_within(self, indices: Sequence[int]) -> list[S]:
+        return [self.expander.state(index) for index in indices if self.expander.within(index, index + 1)]
 
     def _is_large(self, states: int) -> bool:
         return self._problem.large is not None and states >= self._problem.large

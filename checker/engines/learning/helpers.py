@@ -17,6 +17,7 @@ import operator
 import os
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -67,11 +68,12 @@ class Helper:
     Attributes:
         pipe: the search process's end of the pipe to the helper.
         has_gone: whether the helper process ended before it was told to.
+        seconds: the CPU seconds that the helper process had used when it last sent results.
     """
 
     def __init__(self, caller: Caller[Any], others: Sequence[Connection]) -> None:
         self._caller = caller
-        self.has_gone = False
+        self.has_gone, self.seconds = False, 0.0
         self.pipe, end = multiprocessing.Pipe()
         context = multiprocessing.get_context("fork")
         self._process = context.Process(target=_serve, args=(end, [self.pipe, *others], caller), daemon=True)
@@ -106,7 +108,7 @@ class Helper:
             answers: list[Call | None] = [None] * count
             if not self.has_gone:
                 try:
-                    answers = self.pipe.recv()
+                    self.seconds, answers = self.pipe.recv()
                 except (EOFError, OSError):
                     self.has_gone = True
             yield from answers
@@ -136,12 +138,18 @@ class Helpers:
         self._running: list[Helper] = []
         self._known: list[int] = []
         self._made = self._missed = 0
+        self._ended_seconds = 0.0
         self._busy = False
 
     @property
     def processes(self) -> list[int]:
         """The process ids of the running helpers."""
         return [helper.process for helper in self._running]
+
+    @property
+    def seconds(self) -> float:
+        """The CPU seconds that all helper processes have used, including those that have ended."""
+        return self._ended_seconds + sum(helper.seconds for helper in self._running)
 
     def make(self, jobs: list[Job]) -> Iterator[tuple[Job, Call]]:
         """Make calls in this process and in the helper processes, and yield their results.
@@ -229,6 +237,7 @@ class Helpers:
 
     def end(self) -> None:
         """End all helper processes."""
+        self._ended_seconds = self.seconds
         for helper in self._running:
             helper.end()
         self._running, self._busy = [], False
@@ -260,7 +269,8 @@ def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[S]) ->
             request: Request = pipe.recv()
             for first in range(0, len(request.jobs), ANSWERED_AT_ONCE):
                 jobs = request.jobs[first : first + ANSWERED_AT_ONCE]
-                pipe.send([_answer(caller, request, known, *job) for job in jobs])
+                answers = [_answer(caller, request, known, *job) for job in jobs]
+                pipe.send((time.process_time(), answers))
     finally:
         os._exit(0)  # skip exit handlers, which must run only in the search process
 
