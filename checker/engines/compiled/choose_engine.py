@@ -39,18 +39,20 @@ EARLY_SECONDS, EARLY = 0.25, 3
 """In the first `EARLY_SECONDS` of CPU time, forecasts are less reliable. A state space then counts as large only if
 direct calls will probably take more than `EARLY` times `Tuning.small_seconds`."""
 
-FEW_LEVELS, FEW = 6, 0.5
-"""A forecast from fewer than `FEW_LEVELS` levels can be wrong by any factor. Direct calls continue regardless of it
-until they have taken `FEW` times `Tuning.small_seconds`."""
+FEW_LEVELS, CERTAIN = 6, 100
+"""A forecast from fewer than `FEW_LEVELS` levels can be wrong by a factor of ten or more. Until direct calls have taken
+`Tuning.small_seconds`, a state space with so few levels counts as large only if they will probably take more than
+`CERTAIN` times `Tuning.small_seconds`."""
 
 LEFT_LATER = 10
 """The factor by which `is_narrow` multiplies the rate of direct calls after `Tuning.small_seconds`. It makes the search
 less likely to stop direct calls late, which would waste the work already done."""
 
-ENDING, LATEST = 0.1, 2
+ENDING, ENDING_AFTER_PEAK, LATEST = 0.1, 0.5, 2
 """Direct calls also continue if the rest of the state space takes less than `ENDING` times `Tuning.small_seconds`. A
 forecast can say this for ever, because each level is a little larger than expected. Therefore it is ignored after
-`LATEST` times `Tuning.small_seconds`."""
+`LATEST` times `Tuning.small_seconds`. If levels have begun to shrink, forecasts are reliable, and the rest may take
+`ENDING_AFTER_PEAK` times `Tuning.small_seconds`: loading the compiled loops and learning again would take longer."""
 
 AGAIN = 2
 """The factor by which the number of states must grow before the fraction of new calls is estimated again."""
@@ -245,12 +247,15 @@ def _is_small(statistics: Statistics, seconds: float, tuning: Tuning) -> bool:
     rate = statistics.expanded / seconds
     if is_narrow(statistics, rate if seconds < tuning.small_seconds else LEFT_LATER * rate, tuning):
         return True
-    if statistics.depth < FEW_LEVELS and seconds < FEW * tuning.small_seconds:
-        return True
     states, small = expected_states(statistics), tuning.small_seconds * rate
+    is_vague = statistics.depth < FEW_LEVELS
     if seconds < EARLY_SECONDS:
-        return states == math.inf or states <= EARLY * small
-    is_ending = seconds < LATEST * tuning.small_seconds and states - statistics.expanded <= ENDING * small
+        return is_vague or states == math.inf or states <= EARLY * small
+    if is_vague and seconds < tuning.small_seconds:
+        return states == math.inf or states <= CERTAIN * small
+    known = statistics.levels[: statistics.depth]
+    ending = ENDING_AFTER_PEAK if known and known[-1] < max(known) else ENDING
+    is_ending = seconds < LATEST * tuning.small_seconds and states - statistics.expanded <= ending * small
     return states <= small or is_ending
 
 
