@@ -48,7 +48,7 @@ LEFT_LATER = 10
 """The factor by which `is_narrow` multiplies the rate of direct calls after `Tuning.small_seconds`. It makes the search
 less likely to stop direct calls late, which would waste the work already done."""
 
-ENDING, ENDING_AFTER_PEAK, LATEST = 0.1, 0.5, 2
+ENDING, ENDING_AFTER_PEAK, LATEST = 0.1, 1.0, 2
 """Direct calls also continue if the rest of the state space takes less than `ENDING` times `Tuning.small_seconds`. A
 forecast can say this for ever, because each level is a little larger than expected. Therefore it is ignored after
 `LATEST` times `Tuning.small_seconds`. If levels have begun to shrink, forecasts are reliable, and the rest may take

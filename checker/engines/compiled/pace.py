@@ -28,7 +28,8 @@ SLOW = 2.5
 direct calls itself takes about twice the time of its calls, because it also looks up and stores the next states."""
 
 IN_A_ROW = 2
-"""The number of looks in a row at which a search must be slow, and not faster than before, to be stopped."""
+"""The number of looks at which a search must be slow, and not faster than before, to be stopped. Between them, no look
+may show the opposite."""
 
 FIRST, LOOKS = 250, 11
 """The number of expanded states before the first look, and the number of looks. Each time, the number of expanded
@@ -42,12 +43,18 @@ further state is used."""
 class Trend:
     """Decides from the ratios of successive looks whether a search should be stopped.
 
-    At first, all calls are new, and learned results are compared most often. Therefore the ratio falls from look to
-    look where learning pays, and a search is stopped only if it is large and no longer falls.
+    At first, all calls are new, and learned results are compared most often. Therefore the first ratio of each attempt
+    is ignored. Where learning pays, the ratio then falls from look to look. A search is stopped only if it is large and
+    no longer falls.
     """
 
     def __init__(self) -> None:
-        self._least, self._in_a_row = math.inf, 0
+        self._in_a_row = 0
+        self.start()
+
+    def start(self) -> None:
+        """Begin an attempt. Ratios are compared only with those of the same attempt."""
+        self._is_first, self._least = True, math.inf
 
     def is_hopeless(self, ratio: float) -> bool:
         """Add the ratio of a look. Return whether the search should be stopped.
@@ -55,10 +62,14 @@ class Trend:
         Parameters:
             ratio: the CPU time of the search for a state, divided by that of the direct calls on it.
         """
+        is_first, self._is_first = self._is_first, False
+        if is_first:
+            return False
         if ratio <= SLOW:
             self._least, self._in_a_row = math.inf, 0
             return False
-        self._in_a_row = self._in_a_row + 1 if FALLING * self._least < ratio else 0
+        if self._least < math.inf:
+            self._in_a_row = self._in_a_row + 1 if ratio > FALLING * self._least else 0
         self._least = min(self._least, ratio)
         return self._in_a_row >= IN_A_ROW
 
@@ -72,11 +83,13 @@ class Pace(Generic[S]):
     Parameters:
         spec: the spec.
         clock: a function that returns the CPU seconds that the process and its helpers have used.
+        trend: the looks of earlier attempts at the same search.
         tuning: internal settings.
     """
 
-    def __init__(self, spec: Spec[S], clock: Callable[[], float], tuning: Tuning = DEFAULT) -> None:
-        self._spec, self._clock, self._trend = spec, clock, Trend()
+    def __init__(self, spec: Spec[S], clock: Callable[[], float], trend: Trend, tuning: Tuning = DEFAULT) -> None:
+        self._spec, self._clock, self._trend = spec, clock, trend
+        trend.start()
         self._next, self._left = min(FIRST, tuning.known_states), LOOKS
         self._expanded, self._seconds = 0, clock()
 

@@ -112,7 +112,7 @@ class CompiledSearch(Generic[S]):
         else:
             self._restore(saved)
         self._saved_at = self._reported_at = time.monotonic()
-        self._pace = Pace(self.spec, self._cpu_seconds, self.tuning)
+        self._pace = Pace(self.spec, self._cpu_seconds, problem.trend, self.tuning)
 
     def _new_tables(self, saved: Snapshot | None, numbers: Numbers | None) -> TransitionTables[S]:
         """Create the transition tables for this attempt. If a search was saved, the tables contain its values."""
