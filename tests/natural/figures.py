@@ -49,6 +49,8 @@ SMALL = (
     Size("nano", 3_003, True, {"hashes": 3}),
     Size("queens", 785, False),
     Size("counters", 1_000, False, {"counters": 3}),
+    Size("quicksort", 4_548, True),
+    Size("vertices", 632, False, {"rounds": 2}),
 )
 """Sizes for tests."""
 
@@ -64,6 +66,8 @@ LARGE = (
     Size("token_ring", 46_656, True),
     Size("token_ring", 823_543, False, {"nodes": 7, "values": 7}),
     Size("counters", 1_000_000, False, {}, ("conjunction",)),
+    Size("quicksort", 42_908, False, {"length": 5}),
+    Size("vertices", 100_605, False),
 )
 """Sizes for the benchmark."""
 

@@ -4,8 +4,9 @@ Transition tables are faster in large state spaces, where the result of one call
 They require the compiler, which takes some time to load. A search therefore begins with direct calls, and continues
 with them if the first levels show that the state space is small, or if few results can be reused, for example because a
 state is a single value that never recurs; see `recurrence`. Otherwise, the search with direct calls pauses, and a
-search with transition tables begins. If the second search makes too many calls, or if there are many levels with few
-states, it is abandoned, and the search with direct calls continues where it paused.
+search with transition tables begins. If the second search makes too many calls, if a state takes more CPU time than
+with direct calls (see `pace`), or if there are many levels with few states, it is abandoned, and the search with direct
+calls continues where it paused.
 
 The choice is based on counts and CPU times. Therefore it does not depend on the load of the machine.
 """
