@@ -303,6 +303,47 @@ def test_a_space_that_grows_steadily_is_not_nearly_complete_for_ever() -> None:
     assert not calling._is_small(statistics, 2.0, DEFAULT)
 
 
+SPANNING_TREE = (1, 10, 75, 350, 102)
+"""The first levels of a space with 1,236 states."""
+
+EWD_998 = (192, 608, 2_264, 6_160)
+"""The first levels of `tests/public/ewd998.py` with three nodes: 1,520,618 states."""
+
+
+@pytest.mark.parametrize(
+    ("levels", "seconds", "expanded", "is_small"),
+    [
+        (SPANNING_TREE, 0.2, 114, True),
+        (SPANNING_TREE, 0.3, 114, True),
+        (SPANNING_TREE, 2.1, 114, False),
+        (EWD_998, 0.2, 3_000, True),
+        (EWD_998, 0.3, 3_000, False),
+        ((363, 5_791, 2_195), 1.9, 2_000, True),  # too few levels for a forecast
+        ((363, 5_791, 2_195), 2.1, 2_000, False),
+    ],
+)
+def test_few_levels_count_only_if_the_forecast_is_very_large(
+    levels: tuple[int, ...], seconds: float, expanded: int, is_small: bool
+) -> None:
+    statistics = Statistics(levels=levels, depth=len(levels) - 1, expanded=expanded)
+    assert calling._is_small(statistics, seconds, DEFAULT) == is_small
+
+
+@pytest.mark.parametrize(
+    ("levels", "seconds", "is_small"),
+    [
+        ((363, 5_791, 7_731, 7_654, 7_119, 5_814, 4_143, 200), 2.1, True),
+        ((363, 4_143, 5_814, 7_119, 7_654, 7_731, 7_800, 200), 2.1, False),  # levels grow
+        ((363, 57_910, 77_310, 76_540, 71_190, 200), 2.1, False),  # the rest takes longer
+        ((363, 5_791, 7_731, 7_654, 7_119, 5_814, 4_143, 200), 4.1, False),
+    ],
+)
+def test_once_levels_shrink_more_may_be_left(levels: tuple[int, ...], seconds: float, is_small: bool) -> None:
+    expanded = 16_000 * round(seconds)
+    statistics = Statistics(levels=levels, depth=len(levels) - 1, expanded=expanded)
+    assert calling._is_small(statistics, seconds, DEFAULT) == is_small
+
+
 @pytest.mark.parametrize(
     "settings", [CompiledSettings(), CompiledSettings(checkpoint=Path("saved"))], ids=["", "saved"]
 )
