@@ -35,6 +35,11 @@ class Pace:
         if self._progress is not None:
             self._progress(statistics)
 
+    def end(self, statistics: Statistics) -> None:
+        """Add the statistics of the result, unless the search has already reported them."""
+        if not self.samples or self.samples[-1] != (round(statistics.seconds, 3), statistics.distinct):
+            self._note(statistics)
+
     def _note(self, statistics: Statistics) -> None:
         sample = round(statistics.seconds, 3), statistics.distinct
         if len(self.samples) > 1 and sample[0] - self.samples[-2][0] < self._apart:
@@ -55,5 +60,6 @@ def paced(search: Callable[[Progress], Result], progress: Progress | None = None
     """
     pace = Pace(progress)
     result = search(pace)
+    pace.end(result.statistics)
     result.statistics.samples = tuple(pace.samples)
     return result

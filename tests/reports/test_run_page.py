@@ -87,6 +87,13 @@ def test_every_engine_tells_how_fast_it_was(engine: str) -> None:
     assert len(samples) > 1 or engine == "compiled"  # which may be done before it tells anything
 
 
+def test_a_search_that_is_done_before_it_tells_anything_has_one_sample() -> None:
+    result = small()
+    assert paced(lambda progress: result).statistics.samples == (
+        (round(result.statistics.seconds, 3), result.statistics.distinct),
+    )
+
+
 def test_of_a_long_search_some_samples_are_kept_the_last_one_among_them_and_told_on() -> None:
     told: list[Statistics] = []
     pace = Pace(told.append)
