@@ -16,6 +16,7 @@ from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame
 from leadline.brokers.hiding import Hiding
 from leadline.brokers.messages.definitions import Definitions
+from leadline.brokers.messages.shutdown import asks_to_stop
 from leadline.brokers.ports import Node
 from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
@@ -71,7 +72,7 @@ class _ClusterRecording(RecordingWriter):
         if frame.request and frame.api in ("SaslHandshake", "SaslAuthenticate") and frame.target != "zookeeper":
             self.sasl = frame.target  # type: ignore[assignment]
         if isinstance(frame.source, int) and frame.request and frame.body is not None:
-            if frame.api == "ControlledShutdown" or frame.body.get("WantShutDown"):
+            if asks_to_stop(frame.api, frame.body):
                 self.stopping.add(frame.source)
             elif frame.api == "BrokerRegistration" or _registers(frame.source, frame.body):
                 self._registering[frame.number] = frame.source

@@ -11,9 +11,10 @@ from leadline.brokers.conformance import kraft, zookeeper
 from leadline.brokers.conformance.context import Context
 from leadline.brokers.conformance.contradictions import contradictions
 from leadline.brokers.conformance.controller import Decision
-from leadline.brokers.conformance.frames import Seen, asks_to_stop
+from leadline.brokers.conformance.frames import Seen
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.brokers.messages.shutdown import asks_to_stop
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.state import Partition
@@ -117,7 +118,8 @@ def _decided(context: Context, decision: Decision, requests: list[Seen]) -> Obse
     stopping = frozenset(
         broker
         for frame in read.frames
-        if frame.passed is not None and frame.passed <= decision.latest and asks_to_stop(frame)
+        if frame.passed is not None and frame.passed <= decision.latest
+        if frame.request and asks_to_stop(frame.api, frame.body)
         if (broker := read.replica(frame.source)) is not None
     )
     window = Window(decision.earliest, decision.latest, (decision.frame,))

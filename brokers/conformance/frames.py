@@ -67,7 +67,7 @@ def frames_around(
 
     Parameters:
         recording: the recording.
-        numbers: the numbers of the frames. If there is no such frame, the last frame that arrived before `at` is used.
+        numbers: the numbers of the frames. If there are none, the last frame that arrived before `at` is used instead.
         at: a time.
         near: the number of frames before and after each frame.
         without: names of requests that are left out, with their responses.
@@ -83,9 +83,3 @@ def frames_around(
     places = places or [place for place, number in enumerate(ordered) if number == before]
     shown = {ordered[i] for place in places for i in range(max(0, place - near), min(len(ordered), place + near + 1))}
     return sorted((each for each in seen_frames(recording) if each.number in shown), key=lambda each: each.number)
-
-
-def asks_to_stop(frame: Seen) -> bool:
-    """Return whether a frame is a broker's request to the controller for a controlled shutdown."""
-    heartbeat = frame.api == "BrokerHeartbeat" and bool(frame.body.get("WantShutDown"))
-    return frame.request and (frame.api == "ControlledShutdown" or heartbeat)

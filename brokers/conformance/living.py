@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from leadline.brokers.conformance import zookeeper
 from leadline.brokers.conformance.context import Context
-from leadline.brokers.conformance.frames import NEVER, asks_to_stop
+from leadline.brokers.conformance.frames import NEVER
 from leadline.brokers.conformance.processes import Life
+from leadline.brokers.messages.shutdown import asks_to_stop
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.state import Partition
@@ -47,7 +48,11 @@ def _asked_last(context: Context, broker: int, life: Life) -> float:
     the controller has fenced it, and its process ends later (`BrokerLifecycleManager` in Kafka's code).
     """
     node = context.read.assignment[broker]
-    asked = (each.passed for each in context.read.frames if each.source == node and asks_to_stop(each))
+    asked = (
+        each.passed
+        for each in context.read.frames
+        if each.source == node and each.request and asks_to_stop(each.api, each.body)
+    )
     return max((at for at in asked if at is not None and life.up <= at <= life.ended), default=life.ended)
 
 

@@ -12,6 +12,8 @@ import attrs
 from leadline.brokers.conformance.frames import NONE, ZOOKEEPER, Body, Seen
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.messages.leader_and_isr import partition_states
+from leadline.brokers.messages.shutdown import asks_to_stop
+from leadline.brokers.messages.topics import number_of, partitions_in, topics_in
 from leadline.brokers.recording import Recording
 from leadline.model.kafka.conformance.seen import NO_SUCH_EPOCH
 
@@ -188,24 +190,17 @@ class PartitionRecording:
 
     def part(self, body: Body) -> Body | None:
         """Return the part of a request or response that is about the partition, or None if there is none."""
-        for field in ("Topics", "Responses", "TopicData"):
-            for topic in body.get(field) or ():
-                if self.names(topic):
-                    for inner in ("Partitions", "PartitionData", "PartitionResponses"):
-                        for partition in topic.get(inner) or ():
-                            if self._index(partition) == self.partition:
-                                found: Body = partition
-                                return found
+        for topic in topics_in(body):
+            if self.names(topic):
+                for partition in partitions_in(topic):
+                    if number_of(partition) == self.partition:
+                        return partition
         return None
 
     def names(self, topic: Body) -> bool:
         """Return whether a part of a frame's body refers to the topic, by its name or id."""
         name = topic.get("Topic") or topic.get("TopicName") or topic.get("Name")
         return name == self.topic if name else topic.get("TopicId") in self.topic_ids
-
-    @staticmethod
-    def _index(partition: Body) -> object:
-        return next((partition[name] for name in ("Partition", "PartitionIndex", "Index") if name in partition), None)
 
     def states(self, frame: Seen) -> Iterator[Body]:
         """Yield each state of the partition that a LeaderAndIsr request contains."""
@@ -232,10 +227,10 @@ class PartitionRecording:
                 return self.part(frame.body) is not None
             case "AssignReplicasToDirs":
                 return self._assigns(frame.body)
-            case "BrokerHeartbeat":
-                return bool(frame.body.get("WantShutDown"))
+            case "BrokerHeartbeat" | "ControlledShutdown":
+                return asks_to_stop(frame.api, frame.body)
         # a leader sends an AlterPartition request only after the answer to the one before, whatever it is about
-        return frame.api in ("AlterPartition", "BrokerRegistration", "ControlledShutdown", "ElectLeaders")
+        return frame.api in ("AlterPartition", "BrokerRegistration", "ElectLeaders")
 
     def _assigns(self, body: Body) -> bool:
         """Return whether an AssignReplicasToDirs request is about the partition."""

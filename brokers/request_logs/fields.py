@@ -7,12 +7,11 @@ from typing import Any
 
 from leadline.brokers.conformance.fields import wrong_fields
 from leadline.brokers.messages.leader_and_isr import partition_states
+from leadline.brokers.messages.topics import all_partitions_in, number_of
 
 _NUMBERS = {"BrokerEpoch", "ControllerId", "Id", "RecordSetSizeInBytes", "RecordsSizeInBytes", "ReplicaId", "ZkVersion"}
 """Numbers that are read here, besides those that `leadline conform` reads."""
 _OF_STATES = ("TopicName", "PartitionIndex", "Leader", "LeaderEpoch", "Isr")
-_INDEX = ("Partition", "PartitionIndex", "Index")
-_TOPICS, _PARTS = ("Topics", "Responses", "TopicData"), ("Partitions", "PartitionData", "PartitionResponses")
 
 
 def check_request(api: str, body: Any, answer: Any) -> None:
@@ -26,15 +25,16 @@ def check_request(api: str, body: Any, answer: Any) -> None:
             raise ValueError("a body must be an object")
         for name, wrong, expected in (*wrong_fields(value), *_wrong_numbers(value)):
             raise ValueError(f"{name} is {wrong!r}; expected {expected}")
-        for part in _parts(value):
-            _expect(part, next((name for name in _INDEX if name in part), _INDEX[0]))
+        for part in all_partitions_in(value):
+            if number_of(part) is None:
+                raise ValueError("Partition is missing")
     if api in ("LeaderAndIsr", "UpdateMetadata"):
         for state in partition_states(body):
             _expect(state, *_OF_STATES, "PartitionEpoch" if "PartitionEpoch" in state else "ZkVersion")
         for broker in body.get("LiveBrokers") or ():
             _expect(broker, "Id")
     elif api == "Fetch":
-        for part in _parts(body):
+        for part in all_partitions_in(body):
             _expect(part, "FetchOffset")
     elif api == "Produce":
         _expect(body, "Acks")
@@ -46,14 +46,6 @@ def _expect(fields: Mapping[str, Any], *names: str) -> None:
     for name in names:
         if fields.get(name) is None:
             raise ValueError(f"{name} is missing")
-
-
-def _parts(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the partitions in a request or response."""
-    for topics in _TOPICS:
-        for topic in body.get(topics) or ():
-            for parts in _PARTS:
-                yield from topic.get(parts) or ()
 
 
 def _wrong_numbers(value: Any) -> Iterator[tuple[str, Any, str]]:

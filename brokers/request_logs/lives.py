@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from leadline.brokers.messages.shutdown import asks_to_stop
 from leadline.brokers.request_logs.request import Request
 
 
@@ -43,16 +44,12 @@ def returns(requests: Sequence[Request]) -> Iterator[Return]:
         found = _by_registrations(requests)
     else:
         found = _by_requests_of_controllers(requests)
-    stops = [(each.begun, each.source) for each in requests if _asks_to_stop(each)]
+    stops = [(each.begun, each.source) for each in requests if asks_to_stop(each.api, each.body)]
     last: dict[int, float] = {}
     for each in sorted(found, key=lambda each: each.ended):
         asked = any(source == each.node and last.get(each.node, 0.0) <= at <= each.ended for at, source in stops)
         yield attrs.evolve(each, after="terminated") if asked and each.after == "killed" else each
         last[each.node] = each.started
-
-
-def _asks_to_stop(request: Request) -> bool:
-    return request.api == "ControlledShutdown" or bool(request.body.get("WantShutDown"))
 
 
 def _by_registrations(requests: Sequence[Request]) -> Iterator[Return]:

@@ -8,7 +8,7 @@ one segment, and are sent as they are on the disk. If sizes and batches do not a
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,12 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.brokers.conformance.frames import CONTROLLER
 from leadline.brokers.hiding import Hiding
 from leadline.brokers.messages.definitions import Definitions
+from leadline.brokers.messages.topics import all_partitions_in
 from leadline.brokers.recording import RecordingError, batches_event, plain
-from leadline.brokers.request_logs.request import Request
+from leadline.brokers.request_logs.request import Request, take_size
 from leadline.model.disk.batches import read_headers
 from leadline.model.disk.directory import METADATA_TOPIC, read_log_directory
 from leadline.model.disk.files import LocalFiles, Unreadable
@@ -27,11 +29,9 @@ from leadline.model.disk.files import LocalFiles, Unreadable
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """The id of the metadata log (`Uuid.METADATA_TOPIC_ID` in Kafka's code)."""
 
-CONTROLLER = "controller"
 _LARGEST_FETCH = 8 * 2**20
 """The most bytes of several batches that a broker fetches at once (`KafkaRaftClient.MAX_FETCH_SIZE_BYTES`)."""
 
-_SIZES = ("RecordsSizeInBytes", "RecordSetSizeInBytes")
 _FOR_CONTROLLERS = ("BrokerHeartbeat", "BrokerRegistration")
 
 
@@ -78,9 +78,9 @@ def add_metadata(requests: Sequence[Request], directory: Path, definitions: Defi
     for request in requests:
         if request.node != CONTROLLER or not _is_of_metadata_log(request):
             continue
-        offset = next(part["FetchOffset"] for part in _parts(request.body))
-        for part in _parts(request.answer):
-            size = sum(part.pop(name, 0) for name in _SIZES)
+        offset = next(part["FetchOffset"] for part in all_partitions_in(request.body))
+        for part in all_partitions_in(request.answer or {}):
+            size = take_size(part)
             data = log.slice(offset, size, request.place) if size else None
             part["Records"] = None if data is None else plain(hiding.hidden(_decoded(data, definitions, log.directory)))
 
@@ -100,12 +100,6 @@ def _decoded(data: bytes, definitions: Definitions, directory: Path) -> dict[str
 def _is_of_metadata_log(request: Request) -> bool:
     topics = request.body.get("Topics") or () if request.api == "Fetch" else ()
     return any(each.get("Topic") == METADATA_TOPIC or each.get("TopicId") == METADATA_TOPIC_ID for each in topics)
-
-
-def _parts(body: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
-    for field in ("Topics", "Responses"):
-        for topic in (body or {}).get(field) or ():
-            yield from topic.get("Partitions") or topic.get("PartitionResponses") or ()
 
 
 @attrs.frozen(eq=False)

@@ -19,16 +19,16 @@ from typing import Any
 
 import attrs
 
+from leadline.brokers.conformance.frames import CONTROLLER
 from leadline.brokers.conformance.metadata import Image
 from leadline.brokers.conformance.reading import metadata_of
 from leadline.brokers.messages.leader_and_isr import partition_states
-from leadline.brokers.request_logs.metadata_log import CONTROLLER
-from leadline.brokers.request_logs.request import Request
+from leadline.brokers.messages.topics import number_of, partitions_in, topics_in
+from leadline.brokers.request_logs.request import Request, take_size
 
 Key = tuple[str, int]
 """A partition: the name of the topic, and its number."""
 
-_SIZES = ("RecordsSizeInBytes", "RecordSetSizeInBytes")
 _ALL = -1
 
 
@@ -145,7 +145,7 @@ class _Records:
             reached = term.reached
             reached[request.source] = max(offset, reached.get(request.source, 0))
         for key, part in self._parts(request.answer):
-            if _size(part):
+            if take_size(part):
                 term = self._term(request.node, key)
                 fetched = _Fetched(request, part, self._offsets.get((*pair, key), 0))
                 term.unknown.append(fetched)
@@ -161,7 +161,7 @@ class _Records:
         """Store a produce request. Until more is known, it has one record per partition."""
         bases = {key: part.get("BaseOffset", -1) for key, part in self._parts(request.answer)}
         for key, part in self._parts(request.body):
-            _size(part)
+            take_size(part)
             self._fill(part, 1)
             base = bases.get(key, -1)
             if base >= 0:
@@ -201,23 +201,16 @@ class _Records:
 
     def _parts(self, body: Mapping[str, Any] | None) -> Iterator[tuple[Key, dict[str, Any]]]:
         """Yield the partitions of a request or response."""
-        for field in ("Topics", "Responses", "TopicData"):
-            for topic in (body or {}).get(field) or ():
-                name = topic.get("Topic") or topic.get("Name") or self._names.get(topic.get("TopicId"), "")
-                for inner in ("Partitions", "PartitionData", "PartitionResponses"):
-                    for part in topic.get(inner) or ():
-                        index = next(part[each] for each in ("Partition", "PartitionIndex", "Index") if each in part)
-                        yield (name, index), part
+        for topic in topics_in(body or {}):
+            topic_id: Any = topic.get("TopicId")
+            name = topic.get("Topic") or topic.get("Name") or self._names.get(topic_id, "")
+            for part in partitions_in(topic):
+                yield (name, number_of(part)), part
 
     def _fill(self, part: dict[str, Any], count: int) -> None:
         """Add the given number of records. Each has a unique value."""
         values = [f"unknown record {next(self._numbers)}" for _ in range(count)]
         part["Records"] = _batch(0, count, [{"offset": 0, "key": None, "value": value} for value in values])
-
-
-def _size(part: dict[str, Any]) -> int:
-    """Remove the size of a part's records, and return it."""
-    return sum(part.pop(name, 0) for name in _SIZES)
 
 
 def _batch(first: int, end: int, records: list[dict[str, Any]] | None) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from typing import Any
 
 import attrs
 
+_SIZES = ("RecordsSizeInBytes", "RecordSetSizeInBytes")
+
 
 @attrs.define(eq=False)
 class Request:
@@ -34,3 +36,8 @@ class Request:
     sent: float
     done: float
     place: str = ""
+
+
+def take_size(part: dict[str, Any]) -> int:
+    """Remove the size of a part's records, and return it."""
+    return sum(part.pop(name, 0) for name in _SIZES)

@@ -20,7 +20,7 @@ class Whole(Exception):
 
     Attributes:
         text: a description of the code that cannot be divided.
-        line: the line of this code, or 0 if there is no such line.
+        line: the line of this code, or 0 if it has none.
         place: the expression to leave undivided if the rest of the predicate can be divided, or None.
     """
 

@@ -119,10 +119,10 @@ def planned_walks(
     assert column is not None
     candidates = CANDIDATES if candidates is None else candidates
     specs = [load_spec(release.spec).with_bounds(BOUNDS | more) for more in MORE]
-    taken, tries = Counter[str](), itertools.count(seed)
+    taken, tries, most = Counter[str](), itertools.count(seed), max(TRIES, 5 * candidates)
     while True:
         found: list[tuple[frozenset[str], int, Plan]] = []
-        for each in itertools.islice(tries, max(TRIES, 5 * candidates)):
+        for each in itertools.islice(tries, most):
             spec = specs[(each - seed) % len(specs)]
             plan = _longest_plan(walk(spec, random.Random(each), taken, steps), column.controller)
             if plan is not None:
@@ -131,9 +131,7 @@ def planned_walks(
             if len(found) == candidates:
                 break
         if not found:
-            raise LeadlineError(
-                f"none of {max(TRIES, 5 * candidates)} random behaviours of {release.spec} can be executed on brokers"
-            )
+            raise LeadlineError(f"none of {most} random behaviours of {release.spec} can be executed on brokers")
         confirmed, chosen, plan = max(found, key=lambda one: len(one[0]))
         known |= confirmed
         taken.update(step.instance.action.name for step in plan.steps)
