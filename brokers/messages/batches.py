@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 
 import attrs
-from crc32c import crc32c
 
 from leadline.brokers.messages.fields import signed
 from leadline.model.disk.batches import (
@@ -23,6 +22,7 @@ from leadline.model.disk.batches import (
     MAGIC_AT,
     NO_PRODUCER,
     TRANSACTIONAL,
+    crc32c,
 )
 from leadline.model.disk.wire import Malformed, Wire
 

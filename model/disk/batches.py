@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Callable
 
 import attrs
+import google_crc32c
 import numpy as np
-from crc32c import crc32c
 from numpy.typing import NDArray
 
 from leadline.model.disk.files import Source, Unreadable
@@ -205,6 +205,17 @@ def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list
             intact.append(zlib.crc32(held[at + MAGIC_AT : at + size]) == _LEGACY.unpack_from(held, at)[2])
         at += size
     return starts, sizes, intact, None
+
+
+def crc32c(data: bytes | memoryview, before: int = 0) -> int:
+    """Return the CRC-32C of data, or of `before`'s data followed by it.
+
+    Parameters:
+        data: the data. Anything but `bytes` is copied, because the library accepts nothing else.
+        before: the checksum of the data before it.
+    """
+    checksum: int = google_crc32c.extend(before, bytes(data))
+    return checksum
 
 
 def _checksum_is_right(source: Source, at: int, size: int, magic: int, buffer: memoryview) -> bool:

@@ -7,7 +7,7 @@ import zlib
 from datetime import UTC, datetime
 
 import pytest
-from crc32c import crc32c
+from google_crc32c import value as crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kio.records.readers import read_batch

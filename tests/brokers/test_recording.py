@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from crc32c import crc32c
+from google_crc32c import value as crc32c
 
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.messages.batches import write_batch

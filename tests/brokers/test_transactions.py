@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
-from crc32c import crc32c
+from google_crc32c import value as crc32c
 
 from leadline.brokers.driver.step_report import AnyPlan
 from leadline.brokers.errors import Unmakeable

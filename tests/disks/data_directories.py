@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import attrs
-from crc32c import crc32c
+from google_crc32c import value as crc32c
 from kio.records.schema import Record, RecordBatch
 from kio.records.writers import write_batch
 from kio.serial import writers as kio

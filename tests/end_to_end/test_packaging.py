@@ -13,9 +13,13 @@ import venv
 import zipfile
 from email.message import Message
 from email.parser import HeaderParser
+from importlib.metadata import metadata as metadata_of
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from leadline.reports.suite import SHIPPED, read_suite
 from tests.suite.command import environment
@@ -29,6 +33,12 @@ def run(*command: str | Path, folder: Path) -> str:
     process = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, encoding="utf-8", check=False)
     assert process.returncode == 0, process.stdout + process.stderr
     return process.stdout
+
+
+def share_dependencies(python: Path, folder: Path) -> None:
+    """Make the packages of this environment importable in another one, but not this environment's editable install."""
+    packages = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=folder).strip()
+    Path(packages, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +57,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(folder, symlinks=True, with_pip=False)
     python = folder / "bin" / "python"
     run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", wheel, folder=folder)
-    packages = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=folder).strip())
-    # a line of a .pth file makes the packages there importable, but not this environment's editable install
-    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    share_dependencies(python, folder)
     return python.parent
 
 
@@ -302,3 +310,50 @@ def test_what_spark_submit_runs_is_the_command(tmp_path: Path) -> None:
         check=True,
     )
     assert "holds: every reachable state was searched" in shown.stdout
+
+
+@pytest.mark.parametrize("links", ["missing, as in an sdist", "text files, as in a clone without symbolic links"])
+def test_a_copy_without_links_can_be_installed_as_editable(tmp_path: Path, links: str) -> None:
+    build = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    copy = tmp_path / "copy"
+    packages = [path for path in build["targets"]["sdist"]["only-include"] if path != "tests"]
+    for name in ("pyproject.toml", *packages):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        if (PROJECT / name).is_dir():
+            shutil.copytree(PROJECT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(PROJECT / name, copy / name)
+    if links.startswith("text"):
+        for link in (path for path in (PROJECT / "src" / "leadline").iterdir() if path.is_symlink()):
+            (copy / "src" / "leadline" / link.name).write_text(str(link.readlink()), encoding="utf-8")
+
+    venv.create(tmp_path / "fresh", symlinks=True, with_pip=False)
+    python = tmp_path / "fresh" / "bin" / "python"
+    install = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--editable", copy)
+    run(*install, folder=tmp_path)
+    share_dependencies(python, tmp_path)
+    where = run(python, "-c", "import leadline.reports as it; print(it.__file__)", folder=tmp_path).strip()
+    assert Path(where).is_relative_to(copy)
+    assert "atomic/kip-320" in run(python, "-m", "leadline", "specs", folder=tmp_path)
+
+
+ALLOWED = re.compile("MIT|BSD|Apache|PSF|Python Software Foundation|MPL-2.0")
+"""The licences of packages that a program with the licence Apache-2.0 may install."""
+
+
+def test_each_package_that_is_installed_by_default_has_a_licence_that_fits() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    todo, licences = [Requirement(text) for text in project["dependencies"]], dict[str, str]()
+    while todo:
+        requirement = todo.pop()
+        name = canonicalize_name(requirement.name)
+        is_needed = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if is_needed and name not in licences:
+            data = metadata_of(name)
+            named = [text for text in data.get_all("Classifier") or () if text.startswith("License")]
+            licences[name] = data["License-Expression"] or " ".join(named) or data["License"]
+            todo += map(Requirement, requires(name) or ())
+    assert {name: licence for name, licence in licences.items() if not ALLOWED.search(licence)} == {}
+    document = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = document.partition("## Licences of packages")[2].partition("\n## ")[0]
+    assert [name for name in licences if f"`{name}`" not in listed] == []
