@@ -7,18 +7,16 @@ search stores a state, the search creates each set again from its members, sorte
 have equal hash tables.
 
 Most sets occur in many states, so canonical collections and their members are cached. Usually the canonical copy of a
-set is found in the cache and does not have to be created. A cached object replaces an equal object only if the two
-objects differ only in their identity. For example, ``1`` never replaces ``True``.
+set is found in the cache and does not have to be created. A cached object replaces another one only if they are the
+same (see `leadline.checker.values`). For example, ``1`` never replaces ``True``.
 
 Limits: the order is the same only within one process, where the hashes do not change. It can differ between processes;
-see `leadline.checker.engines.set_order`. Subclasses of `frozenset`, and collections from other libraries, are left
+see `leadline.checker.engines.set_order`. Collections from other libraries, and sets in subclasses of `dict`, are left
 unchanged.
 """
 
 from __future__ import annotations
 
-import copy
-import functools
 import operator
 from collections.abc import Iterable, Sequence
 from typing import TypeVar, cast
@@ -26,23 +24,19 @@ from typing import TypeVar, cast
 from leadline.checker.bag import Bag
 from leadline.checker.content import content
 from leadline.checker.map import Map
-from leadline.checker.sameness import ATOMS, has_methods_of, is_made_of_fields, is_plain_tuple, is_same, slots
-from leadline.checker.state import roles
+from leadline.checker.values import ATOMS, Form, Rule, copied, rule_of, same
 
 T = TypeVar("T")
 
 MOST_MEMBERS, MOST_COLLECTIONS = 100_000, 30_000
 """The maximum numbers of members and of collections in the cache. A full cache is emptied."""
 
-_NOT_SEARCHED = ATOMS | {float}
-
 
 def canonical(value: T, before: object = None) -> T:
     """Return an equal value in which every set and bag was created from its members in sorted order.
 
     Parameters:
-        value: a state or a part of a state. Sets and bags are replaced at any depth in tuples, sets, bags and attrs
-            values.
+        value: a state or a part of a state. Sets and bags are replaced at any depth, except in constants.
         before: a value that is already canonical, usually the previous state. Parts that are the same object in both
             values are not searched again.
 
@@ -54,7 +48,7 @@ def canonical(value: T, before: object = None) -> T:
 
 def _canonical(value: object, before: object) -> object:
     cls: type = type(value)
-    if cls in _NOT_SEARCHED:
+    if cls in ATOMS:
         return value
     if cls is frozenset:
         return _kept.set_of(cast(frozenset[object], value))
@@ -62,62 +56,37 @@ def _canonical(value: object, before: object) -> object:
         return _kept.bag_of(cast(Bag[object], value))
     if cls is Map:
         return _kept.map_of(cast(Map[object, object], value))
-    if isinstance(value, tuple):
-        return _canonical_tuple(value, before)
-    names = _names(cls)
-    return _canonical_fields(value, names, before) if names else value
+    if cls is tuple:
+        return _canonical_tuple(cast(tuple[object, ...], value), before)
+    rule = rule_of(cls)
+    if rule.form is not Form.PARTS:
+        return value
+    if rule.is_tuple:
+        return _canonical_tuple(cast(tuple[object, ...], value), before)
+    return _canonical_parts(value, rule, before if type(before) is cls else None)
 
 
 def _canonical_tuple(value: tuple[object, ...], before: object) -> object:
-    if _NOT_SEARCHED.issuperset(map(type, value)):
+    if ATOMS.issuperset(map(type, value)):
         return value
     others: tuple[object, ...] = (None,) * len(value)
     if isinstance(before, tuple) and type(before) is type(value) and len(before) == len(value):
         others = before
     made = [inner if inner is other else _canonical(inner, other) for inner, other in zip(value, others, strict=True)]
-    if all(map(operator.is_, made, value)):
-        return value
-    if type(value) is tuple:
-        return tuple(made)
-    make = getattr(type(value), "_make", None)  # a named tuple
-    return value if make is None else make(made)
+    return value if all(map(operator.is_, made, value)) else tuple.__new__(type(value), made)
 
 
-def _canonical_fields(value: object, names: tuple[str, ...], before: object) -> object:
+def _canonical_parts(value: object, rule: Rule, before: object) -> object:
     changed = None
-    is_alike = type(before) is type(value)
-    for name in names:
+    for name in rule.variables(value):
         inner = getattr(value, name)
-        other = getattr(before, name) if is_alike else None
-        if inner is not other and type(inner) not in _NOT_SEARCHED:
+        other = getattr(before, name, None)
+        if inner is not other and type(inner) not in ATOMS:
             made = _canonical(inner, other)
             if made is not inner:
-                changed = changed or _copy(value)
+                changed = changed or copied(value)
                 object.__setattr__(changed, name, made)  # the value stays equal, so a cached hash stays valid
     return changed or value
-
-
-@functools.cache
-def _names(cls: type) -> tuple[str, ...]:
-    """Return the names of an attrs class's fields, except constants. `canonical` searches these fields for sets."""
-    return tuple(name for name, is_fixed, _ in roles(cls) if not is_fixed)
-
-
-def _copy(value: object) -> object:
-    """Return a shallow copy of an attrs value. `copy.copy` is several times slower for classes with slots."""
-    try:
-        twin = object.__new__(type(value))
-    except TypeError:  # a base class is written in C
-        return copy.copy(value)
-    cls: type = type(value)
-    for slot in slots(cls):
-        try:
-            slot.__set__(twin, slot.__get__(value))
-        except AttributeError:
-            continue  # the attribute is not set
-    if hasattr(twin, "__dict__"):
-        vars(twin).update(vars(value))
-    return twin
 
 
 class _Kept:
@@ -177,13 +146,12 @@ class _Kept:
         of_type = self._by_value.setdefault(type(member), {})
         known = of_type.get(member)
         if known is not None:
-            return known if is_same(known, member) else canonical(member)
+            return known if same(known, member) else canonical(member)
         made = canonical(member)
-        if _is_understood(made):
-            if len(self._by_identity) >= MOST_MEMBERS:
-                self.drop()
-            self._by_identity[id(made)] = made
-            self._by_value.setdefault(type(made), {})[made] = made
+        if len(self._by_identity) >= MOST_MEMBERS:
+            self.drop()
+        self._by_identity[id(made)] = made
+        self._by_value.setdefault(type(made), {})[made] = made
         return made
 
     def _keep(self, made: object, members: Sequence[object], *, is_free: bool) -> None:
@@ -227,21 +195,3 @@ class _Kept:
 
 
 _kept = _Kept()
-
-
-def _is_understood(value: object) -> bool:
-    """Return whether `is_same` can compare a value correctly.
-
-    This is true for built-in values, for enum members and other objects that are equal only to themselves, and for
-    attrs values, tuples, sets and bags of such values.
-    """
-    cls: type = type(value)
-    if cls in ATOMS or has_methods_of(cls, object, "__eq__"):
-        return True
-    if cls is frozenset or cls is Bag:
-        return all(map(_is_understood, cast(frozenset[object], value)))
-    if isinstance(value, Map):
-        return cls is Map and all(map(_is_understood, (*value, *value.values())))
-    if isinstance(value, tuple):
-        return is_plain_tuple(cls) and all(map(_is_understood, value))
-    return is_made_of_fields(cls) and all(_is_understood(getattr(value, name)) for name, *_ in roles(cls))

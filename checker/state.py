@@ -19,11 +19,11 @@ import attrs
 from leadline.checker.bag import Bag
 from leadline.checker.errors import SpecError
 from leadline.checker.map import Map
+from leadline.checker.values import CONSTANT, same
 
 S = TypeVar("S")
 
 _COMPONENT = "leadline.component"
-_CONSTANT = "leadline.constant"
 _HISTORY = "leadline.history"
 
 
@@ -47,7 +47,7 @@ def constant(*, default: Any = attrs.NOTHING) -> Any:
     Parameters:
         default: the default value of the field, as for `attrs.field`.
     """
-    return attrs.field(default=default, eq=False, repr=False, metadata={_CONSTANT: True})
+    return attrs.field(default=default, eq=False, repr=False, metadata={CONSTANT: True})
 
 
 def history(*, blank: Any) -> Any:
@@ -88,7 +88,7 @@ def is_component(field: attrs.Attribute[object]) -> bool:
 
 def is_constant(field: attrs.Attribute[object]) -> bool:
     """Return whether an attrs field was declared with `constant`."""
-    return _CONSTANT in field.metadata
+    return CONSTANT in field.metadata
 
 
 def element_name(field: attrs.Attribute[object]) -> str:
@@ -201,7 +201,7 @@ def check_shape(value: object, first: object) -> None:
             continue
         full_name = f"{cls.__name__}.{name}"
         if is_fixed:
-            if now is not before and now != before:
+            if not same(now, before):
                 raise SpecError(f"constant {full_name} is not the same in every state: declare it without constant()")
             continue
         if is_part:

@@ -1,136 +1,402 @@
-"""Finds values that are equal but distinguishable, such as ``True`` and ``1``. Two states that differ only in such
-values would count as one state. The next steps would then depend on which of the two states a search reached first. TLC
-stops when it compares such values. In leadline, every engine rejects a spec in which a part of the state takes two such
-values.
+"""Defines what a value is: when two values are the same, and which values a state may contain.
+
+Two values are the same if their types and their contents are the same at every depth. This is stricter than ``==``,
+for which ``True`` equals ``1``, ``0.0`` equals ``-0.0``, and fields that are declared with `constant` do not count.
+One rule for each class, `rule_of`, says what the contents of its values are. Everything else here is derived from the
+rules:
+
+- `same` compares two values, and `key` returns a hashable that is equal exactly for values that are the same;
+- `difference` finds the first parts in which two values differ;
+- `unfit` says why a value cannot be in a state.
+
+Python merges equal members of sets and equal keys of maps, and so do the tables of a search. Therefore values that are
+equal but not the same are refused where they meet: in one place of the state (see `places`), in one domain, and among
+the initial states. TLC stops, too, when it compares such values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
-from typing import Any
+import enum
+import functools
+import operator
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, ModuleType
+from typing import Any, TypeVar
 
 import attrs
 
+from leadline.checker.bag import Bag
 from leadline.checker.errors import SpecError
-from leadline.checker.state import roles
+from leadline.checker.map import Map
+from leadline.checker.support.escapes import visible
 
-_PLAIN = frozenset((int, bool, str, bytes, type(None)))
-"""The types whose equal values are indistinguishable."""
+T = TypeVar("T")
+
+HASH = "_attrs_cached_hash"
+"""The attribute in which attrs stores the hash of an instance of a class with ``cache_hash=True``."""
+
+CONSTANT = "leadline.constant"
+"""The key in the metadata of an attrs field that is declared with `constant`."""
+
+ATOMS = frozenset((int, bool, str, bytes, type(None)))
+"""The types whose equal values are the same. `float` is not one of them, because 0.0 equals -0.0."""
+
+LIBRARY = frozenset((
+    "builtins.range", "datetime.date", "datetime.datetime", "datetime.time", "datetime.timedelta", "datetime.timezone",
+    "decimal.Decimal", "fractions.Fraction", "ipaddress.IPv4Address", "ipaddress.IPv4Interface",
+    "ipaddress.IPv4Network", "ipaddress.IPv6Address", "ipaddress.IPv6Interface", "ipaddress.IPv6Network",
+    "pathlib.PosixPath", "pathlib.PurePosixPath", "pathlib.PureWindowsPath", "pathlib.WindowsPath",
+    "uuid.UUID", "zoneinfo.ZoneInfo",
+))  # fmt: skip
+"""The classes of Python's library whose values cannot change. Their contents are what `pickle` stores."""
+
+_NAMED = (type, FunctionType, BuiltinFunctionType, ModuleType)
+_BASES: dict[type, Callable[[Any], object]] = {
+    int: int.__int__,
+    str: str.__str__,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    float: float.__float__,
+    tuple: lambda value: tuple.__getitem__(value, slice(None)),
+    dict: lambda value: tuple(dict.items(value)),
+    list: lambda value: tuple(list.__iter__(value)),
+    object: lambda value: None,
+}
+"""The built-in classes that a class may extend, each with a function that returns what a value has from them."""
+
+_UNSET = object()
 
 
-def difference(one: Any, other: Any) -> tuple[str, str] | None:
-    """Return the first difference between two equal values, such as ``True`` and ``1``, or None if there is none.
+class Form(enum.Enum):
+    """How two values of one class are compared."""
 
-    Compare the values at every depth. Ignore the order of set elements, and fields declared with `constant`.
+    ATOM = enum.auto()
+    """With ``==``."""
+    PARTS = enum.auto()
+    """Part by part."""
+    MEMBERS = enum.auto()
+    """Member by member. The members have no order."""
+    ONE = enum.auto()
+    """With ``is``: each value is one object, such as a member of an enumeration, or a function that has a name."""
+    IDENTITY = enum.auto()
+    """With ``is``, because the class does not define ``__eq__``. Only a constant may contain such a value."""
+    REFUSED = enum.auto()
+    """With ``is``, because nothing says what the contents are. Only a constant may contain such a value."""
 
-    Parameters:
-        one: a value.
-        other: a value that is equal to `one`.
 
-    Returns:
-        The two parts that differ, as text.
+@attrs.frozen(eq=False)
+class Rule:
+    """What the contents of the values of a class are.
+
+    Attributes:
+        form: how two values are compared.
+        parts: for `Form.PARTS`, a function that returns the parts of a value, keyed by where they are in the value. For
+            `Form.MEMBERS`, one that returns the members: of a bag, each with its count, and of a map, each with its
+            value.
+        variables: for an object, a function that returns the names of its attributes, without constants.
+        names: if the parts are exactly the attributes with these names, the names. Otherwise empty.
+        instead: what to use instead of the class, if it is refused.
+    """
+
+    form: Form
+    parts: Callable[[Any], Any] = lambda _: {}
+    variables: Callable[[Any], Iterable[str]] = lambda _: ()
+    names: tuple[str, ...] = ()
+    instead: str = "str, int, tuple, frozenset, Bag, Map or a frozen attrs class"
+
+    @property
+    def is_tuple(self) -> bool:
+        """Whether a value has the same parts as a tuple."""
+        return self.parts is _elements
+
+
+@functools.cache
+def rule_of(cls: type) -> Rule:
+    """Return the rule for the values of a class."""
+    if cls in ATOMS:
+        return Rule(Form.ATOM)
+    if cls is float or cls is complex:
+        return Rule(Form.PARTS, lambda value: {"": repr(value)})
+    if cls is tuple or cls is list:
+        return Rule(Form.PARTS, _elements)
+    if cls is frozenset or cls is set:
+        return Rule(Form.MEMBERS, list)
+    if cls is Bag or cls is Map:
+        return Rule(Form.MEMBERS, lambda value: list(value.items()))
+    if issubclass(cls, enum.Enum) or cls in (type(...), type(NotImplemented)) or issubclass(cls, _NAMED):
+        return Rule(Form.ONE)
+    if _is_of_library(cls):
+        return Rule(Form.PARTS, lambda value: _elements(value.__reduce_ex__(4)[1:]))
+    for base, name in {frozenset: "frozenset", set: "frozenset", Bag: "Bag", Map: "Map"}.items():
+        if issubclass(cls, base):
+            return Rule(Form.REFUSED, instead=name)
+    if cls.__eq__ is object.__eq__:
+        return Rule(Form.IDENTITY)
+    return _rule_of_object(cls)
+
+
+def _rule_of_object(cls: type) -> Rule:
+    base = next(base for base in cls.__mro__ if base in _BASES)
+    slots = _slots(cls)
+    pointers = len(slots) + (cls.__weakrefoffset__ > 0) + (cls.__dictoffset__ > 0 or cls.__dictoffset__ == -8)
+    size = base.__basicsize__ + pointers * object.__basicsize__ // 2
+    if cls.__basicsize__ != size or cls.__itemsize__ != base.__itemsize__:
+        return Rule(Form.REFUSED)  # written in C, with contents that Python does not show
+    hidden = {HASH, *(name for each in cls.__mro__ for name in cached_properties(each))}
+    fields = attrs.fields(cls) if attrs.has(cls) else ()
+    names = tuple(field.name for field in fields)
+    others = [slot for slot in slots if slot.__name__ not in hidden and slot.__name__ not in names]
+    constants = frozenset(f".{field.name}" for field in fields if CONSTANT in field.metadata)
+    if base is tuple and not others and not cls.__dictoffset__:
+        return Rule(Form.PARTS, _elements)
+
+    def parts(value: object) -> dict[str, object]:
+        found = {f".{name}": getattr(value, name, _UNSET) for name in names}
+        for slot in others:
+            found[f".{slot.__name__}" if slot.__objclass__ is cls else f".{slot.__qualname__}"] = _get(slot, value)
+        if cls.__dictoffset__:
+            attributes = object.__getattribute__(value, "__dict__")
+            found |= {f".{name}": attributes[name] for name in sorted(attributes) if name not in hidden}
+        if base is not object:
+            found[""] = _BASES[base](value)
+        return {name: part for name, part in found.items() if part is not _UNSET}
+
+    def variables(value: object) -> list[str]:
+        return [name[1:] for name in parts(value) if name not in constants and name.rfind(".") == 0]
+
+    if base is not object or others or cls.__dictoffset__:
+        return Rule(Form.PARTS, parts, variables if base in (object, tuple) else lambda _: ())
+    fixed = tuple(name for name in names if f".{name}" not in constants)
+    return Rule(Form.PARTS, parts, lambda _: fixed, names)
+
+
+def _get(slot: MemberDescriptorType, value: object) -> object:
+    try:
+        return slot.__get__(value)
+    except AttributeError:
+        return _UNSET
+
+
+def _elements(value: Iterable[object]) -> dict[str, object]:
+    return {f"[{index}]": item for index, item in enumerate(value)}
+
+
+def _is_of_library(cls: type) -> bool:
+    module = cls.__module__.removesuffix("._local")  # of pathlib, in Python 3.13
+    return f"{module}.{cls.__qualname__}" in LIBRARY and getattr(sys.modules.get(module), cls.__name__, None) is cls
+
+
+@functools.cache
+def cached_properties(cls: type) -> frozenset[str]:
+    """Return the names of the cached properties of a class, without those of its bases.
+
+    They are computed from the contents of an instance, and are not part of them. attrs replaces those of a class with
+    slots by slots that are not fields.
+    """
+    names = {name for name, item in vars(cls).items() if isinstance(item, functools.cached_property)}
+    if "__attrs_attrs__" in vars(cls):
+        fields = {field.name for field in attrs.fields(cls)}
+        slots = {name for name, item in vars(cls).items() if isinstance(item, MemberDescriptorType)}
+        names |= slots - fields - {HASH}
+    return frozenset(names)
+
+
+def copied(value: Any) -> Any:
+    """Return a shallow copy of a value that has variables (see `Rule`), without running code of its class."""
+    cls: type = type(value)
+    base = next(base for base in cls.__mro__ if base in _BASES)
+    made: Any = base.__new__(cls, *([] if base is object else [_BASES[base](value)]))
+    for slot in _slots(cls):
+        if (part := _get(slot, value)) is not _UNSET:
+            slot.__set__(made, part)
+    if cls.__dictoffset__:
+        vars(made).update(vars(value))
+    return made
+
+
+def _slots(cls: type) -> list[MemberDescriptorType]:
+    """Return the slots of a class and of its bases, without those of classes that are written in C."""
+    python = cls.__mro__[: next(place for place, base in enumerate(cls.__mro__) if base in _BASES)]
+    return [item for base in python for item in vars(base).values() if isinstance(item, MemberDescriptorType)]
+
+
+def same(one: object, other: object) -> bool:
+    """Return whether the types and the contents of two values are the same at every depth.
+
+    Values that are the same differ at most in the identity of objects, and in the order in which sets, bags and maps
+    iterate. Objects that are compared by identity are the same only as themselves.
     """
     if one is other:
-        return None
-    if type(one) is not type(other):
-        return _told_apart(one, other)
+        return True
     cls: type = type(one)
-    if cls in _PLAIN:
+    compare = _comparison(cls)
+    return type(other) is cls and compare(one, other)
+
+
+@functools.cache
+def _comparison(cls: type) -> Callable[[Any, Any], bool]:
+    """Return a function that compares two values of a class as `same` does."""
+    rule = rule_of(cls)
+    if rule.form is Form.ATOM:
+        return operator.eq
+    if rule.form is Form.MEMBERS:
+        return _have_same_members if cls in (frozenset, set) else _have_same_items
+    if rule.form is not Form.PARTS:
+        return operator.is_
+    if rule.is_tuple:
+        return _are_same
+    parts = rule.parts
+    if not rule.names:
+        return lambda one, other: _have_same_parts(parts(one), parts(other))
+    fields = operator.attrgetter(*rule.names)
+    if len(rule.names) == 1:  # `fields` then returns the value instead of a tuple
+        return lambda one, other: same(fields(one), fields(other))
+    return lambda one, other: _are_same(fields(one), fields(other))
+
+
+def _are_same(ones: tuple[object, ...], others: tuple[object, ...]) -> bool:
+    if len(ones) != len(others):
+        return False
+    for one, other in zip(ones, others, strict=True):  # noqa: SIM110  # `all` with a generator takes twice the time
+        if one is not other and not same(one, other):
+            return False
+    return True
+
+
+def _have_same_parts(ones: Mapping[str, object], others: Mapping[str, object]) -> bool:
+    return ones.keys() == others.keys() and all(same(part, others[name]) for name, part in ones.items())
+
+
+def _have_same_members(ones: frozenset[object], others: frozenset[object]) -> bool:
+    if len(ones) != len(others):
+        return False
+    shared = set(map(id, ones))
+    new = [member for member in others if id(member) not in shared]
+    if not new:
+        return True
+    twins = {member: member for member in ones}
+    return all(member in twins and same(twins[member], member) for member in new)
+
+
+def _have_same_items(ones: Mapping[object, object], others: Mapping[object, object]) -> bool:
+    """Compare two maps, or the counts of two bags."""
+    twins = {key: (key, value) for key, value in ones.items()}
+    return len(ones) == len(others) and all(
+        key in twins and same(twins[key], (key, value)) for key, value in others.items()
+    )
+
+
+class _Itself:
+    """A key for a value that is the same only as itself."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def key(value: object) -> tuple[object, ...]:
+    """Return a hashable that is equal to the key of another value if, and only if, the two values are the same."""
+    cls: type = type(value)
+    rule = rule_of(cls)
+    match rule.form:
+        case Form.ATOM:
+            return cls, value
+        case Form.PARTS:
+            parts = rule.parts(value)
+            return cls, *((name, key(part)) for name, part in parts.items())
+        case Form.MEMBERS:
+            return cls, frozenset(map(key, rule.parts(value)))
+        case _:
+            return cls, _Itself(value)
+
+
+def difference(one: object, other: object, path: str = "") -> tuple[str, object, object] | None:
+    """Return the first difference between two values, or None if they are the same.
+
+    Returns:
+        Where the two values differ, and what they have there.
+    """
+    if same(one, other):
         return None
-    pairs: Iterable[tuple[object, object]]
-    if isinstance(one, tuple):
-        pairs = zip(one, other, strict=True)
-    elif fields := roles(cls):
-        pairs = [(getattr(one, name), getattr(other, name)) for name, is_fixed, _ in fields if not is_fixed]
-    elif isinstance(one, Set):
-        same = {item: item for item in other}
-        pairs = ((item, same[item]) for item in one)
-    elif isinstance(one, Mapping):
-        same = {key: key for key in other}
-        pairs = (pair for key in one for pair in ((key, same[key]), (one[key], other[key])))
-    elif attrs.has(cls):
-        return None  # without fields
-    elif hasattr(cls, "__dataclass_fields__"):
-        pairs = ((getattr(one, name), getattr(other, name)) for name in cls.__dataclass_fields__)
-    elif getattr(cls, "__repr__") is not object.__repr__:  # noqa: B009
-        return _told_apart(one, other) if repr(one) != repr(other) else None
-    else:
-        pairs = ((inner, getattr(other, name, None)) for name, inner in getattr(one, "__dict__", {}).items())
-    for inner, inner_other in pairs:
-        if inner is inner_other:
-            continue
-        if found := (difference(inner, inner_other) if inner == inner_other else _told_apart(inner, inner_other)):
-            return found
-    return None
-
-
-def _told_apart(one: object, other: object) -> tuple[str, str]:
-    texts = repr(one), repr(other)
-    if texts[0] != texts[1]:
-        return texts
-    return f"{texts[0]} ({type(one).__name__})", f"{texts[1]} ({type(other).__name__})"
+    cls: type = type(one)
+    rule = rule_of(cls)
+    if type(other) is cls:
+        pairs: list[tuple[str, object, object]] = []
+        if rule.form is Form.PARTS:
+            ones, others = rule.parts(one), rule.parts(other)
+            pairs = [(name, ones[name], others[name]) for name in ones] if ones.keys() == others.keys() else []
+        elif rule.form is Form.MEMBERS:
+            twins: dict[Any, Any] = {member: member for member in one}  # type: ignore[attr-defined]
+            if len(twins) == len(other) and all(member in twins for member in other):  # type: ignore
+                pairs = [("", twins[member], member) for member in other]  # type: ignore[attr-defined]
+                if isinstance(one, Mapping):
+                    pairs += [(f"[{member!r}]", one[member], other[member]) for member in other]  # type: ignore
+        for name, inner, inner_other in pairs:
+            if found := difference(inner, inner_other, path + name):
+                return found
+    return path, one, other
 
 
 def refusal(place: str, one: object, other: object) -> SpecError | None:
-    """Return an error if two equal values are distinguishable, otherwise None.
+    """Return the error for two equal values that meet in one place but are not the same, or None if they are the same.
 
     Parameters:
-        place: the location of the part of the state that has both values, for example ``State.replicas[0].epoch``.
-        one: a value.
-        other: a value that is equal to `one`.
+        place: where both values occur, for example ``State.replicas[0].epoch``.
+        one, other: the values.
     """
     found = difference(one, other)
     if found is None:
         return None
+    path, part, other_part = found
+    detail = ""
+    if not _are_equal(part, other_part):  # equality ignores this part, as it ignores constants
+        detail = f" ({path.lstrip('.') or 'contents'}: {' and '.join(_texts(part, other_part))})"
+        path, part, other_part = "", one, other
+    texts = [_text(one), _text(other)] if detail else _texts(part, other_part)
     return SpecError(
-        f"{place} holds both {found[0]} and {found[1]}, which are equal but not the same: use only one of the two"
+        f"{place}{path} holds both {' and '.join(texts)}, which are equal but not the same{detail}: "
+        "use only one of the two"
     )
 
 
-class Values:
-    """Collects the values that a part of the state takes during a search. Rejects values that are equal but
-    distinguishable.
+def _are_equal(one: object, other: object) -> bool:
+    try:
+        return bool(one == other)
+    except Exception:
+        return False
 
-    Parameters:
-        place: where the part is in the state, for use in messages.
+
+def _texts(one: object, other: object) -> list[str]:
+    """Return the texts of two values that are not the same. They differ."""
+    texts = [_text(one), _text(other)]
+    if texts[0] == texts[1]:
+        texts = [f"{text} ({type(each).__name__})" for text, each in zip(texts, (one, other), strict=True)]
+    return texts
+
+
+def _text(value: object) -> str:
+    try:
+        return visible(repr(value))
+    except Exception:
+        return f"a {type(value).__name__}"
+
+
+def distinct(values: Iterable[T], place: str) -> list[T]:
+    """Return the given values without those that are the same as an earlier one.
+
+    Raises:
+        SpecError: if two values are equal but not the same. The message names the place.
     """
-
-    def __init__(self, place: str) -> None:
-        self._place = place
-        self._known: dict[object, object] = {}
-        self._within: dict[str | int, Values] = {}
-
-    def check(self, value: Any, before: Any = None, is_part: bool = True) -> None:
-        """Reject a value if it, or one of its parts, is equal to an earlier value but distinguishable from it.
-
-        Parameters:
-            value: a state or a part of a state.
-            before: the value that the same part of the state had in a state that was already checked, or None. Parts
-                that are the same object in both values are not checked again.
-            is_part: whether the value is a state, a component of a state, or an element of a component. The parts of
-                such a value are checked separately.
-
-        Raises:
-            SpecError: if the value is rejected. The message names the part and both values.
-        """
-        cls: type = type(value)
-        within, fields = self._within, roles(cls) if is_part else ()
-        if fields:
-            other = before if type(before) is cls else None
-            for name, is_fixed, is_component in fields:
-                inner, inner_before = getattr(value, name), getattr(other, name, None)
-                if inner is not inner_before and not is_fixed:
-                    (within.get(name) or self._add(name, f".{name}")).check(inner, inner_before, is_component)
-        elif is_part and cls is tuple:
-            others = before if type(before) is tuple and len(before) == len(value) else [None] * len(value)
-            for index, (inner, inner_before) in enumerate(zip(value, others, strict=True)):
-                if inner is not inner_before:
-                    (within.get(index) or self._add(index, f"[{index}]")).check(inner, inner_before)
-        else:
-            known = self._known.setdefault(value, value)
-            if known is not value and (error := refusal(self._place, known, value)):
-                raise error
-
-    def _add(self, key: str | int, name: str) -> Values:
-        self._within[key] = Values(self._place + name)
-        return self._within[key]
+    known: dict[T, T] = {}
+    for value in values:
+        first = known.setdefault(value, value)
+        if first is not value and (error := refusal(place, first, value)):
+            raise error
+    return list(known)

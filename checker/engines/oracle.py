@@ -20,13 +20,13 @@ from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import SpecError
 from leadline.checker.liveness.graph import StateGraph
+from leadline.checker.places import Places
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import ActionCount, Limits, Result, Statistics, Stop, StopKind
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
-from leadline.checker.values import Values
 
 S = TypeVar("S")
 
@@ -81,7 +81,7 @@ class OracleSearch(Generic[S]):
         self._generated: Counter[ActionInstance[S]] = Counter()
         self._distinct: Counter[ActionInstance[S]] = Counter()
         self._purity = Purity(spec, tuning)
-        self._values = Values(type(spec.initials()[0]).__name__)
+        self._values = Places(type(spec.initials()[0]).__name__)
 
     def run(self) -> Result:
         """Search until no states are left to expand, a level with a violation is complete, or a limit is reached."""

@@ -20,7 +20,7 @@ from leadline.checker.observing.domains import StandIn
 from leadline.checker.observing.filters import Condition, Filter, filter_of, may_intersect, operator_at
 from leadline.checker.observing.nodes import Collection
 from leadline.checker.observing.reader import Reader
-from leadline.checker.values import difference
+from leadline.checker.values import same
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ class CollectionView(StandIn):
         """
         if member in self._node.members:
             return not self._recorder.is_known_as(self._node, member)
-        return member in self._changes and any(difference(known, member) for known in self._changes if known == member)
+        return member in self._changes and not any(same(known, member) for known in self._changes if known == member)
 
     def _candidates(self) -> list[object]:
         """Return all known members of the collection, whether or not it currently contains them."""

@@ -22,9 +22,9 @@ from leadline import checker
 from leadline.checker.bag import Bag
 from leadline.checker.map import Map
 from leadline.checker.observing.objects import Origin, origin, origin_of_file, referents
-from leadline.checker.sameness import HASH
 from leadline.checker.spec import Spec
 from leadline.checker.support.inspection import is_a, stored
+from leadline.checker.values import HASH
 
 S = TypeVar("S")
 

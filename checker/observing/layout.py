@@ -30,10 +30,9 @@ from leadline.checker.observing.nodes import (
     copies_unread,
 )
 from leadline.checker.result import Widest
-from leadline.checker.sameness import HASH
 from leadline.checker.settings import DEFAULT
 from leadline.checker.state import is_component, is_constant, variables
-from leadline.checker.values import difference, refusal
+from leadline.checker.values import HASH, refusal, same
 
 MOST_MEMBERS = 1024
 """The maximum number of members of a collection that is split. Each member has its own slot."""
@@ -278,7 +277,7 @@ class Layout:
         slot for ``True``.
         """
         slot = node.members.get(member)
-        return slot is not None and (self._known[slot] is member or difference(self._known[slot], member) is None)
+        return slot is not None and same(self._known[slot], member)
 
     def add_members(self, members: Iterable[tuple[str, object]]) -> None:
         """Add slots for members of collections, in the given order.

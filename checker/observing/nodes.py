@@ -15,7 +15,7 @@ import attrs
 from leadline.checker.bag import Bag
 from leadline.checker.canonical import canonical
 from leadline.checker.map import Map
-from leadline.checker.values import difference
+from leadline.checker.values import same
 
 Key = tuple[object, ...]
 """The indices of the values in the slots of one part of a state."""
@@ -192,7 +192,7 @@ def constructed(node: Struct, values: dict[str, object]) -> Any:
     try:
         made = node.cls(**given)
         kept = ((getattr(made, name), value) for name, value in values.items())
-        if all(now is value or (now == value and not difference(now, value)) for now, value in kept):
+        if all(same(now, value) for now, value in kept):
             return made
     except Exception:
         pass  # the constructor rejects the values of an instance that it created

@@ -1,6 +1,6 @@
 """Breadth-first search by direct calls. It has the same result as the oracle, but does less work for each step.
 
-A next state is looked up first. If an equal state was found earlier, and the two are the same (see `is_same`), then the
+A next state is looked up first. If an equal state was found earlier, and the two are the same (see `same`), then the
 next state has already passed all checks, and the earlier state is used instead. Otherwise, and where a call raises an
 exception, the methods of `Spec` and of the oracle make the checks and report the errors.
 """
@@ -19,11 +19,11 @@ from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.engines.progress import Progress
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import Limits, Stop, StopKind
-from leadline.checker.sameness import is_same
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.state import check_shape
 from leadline.checker.support.messages import counted
+from leadline.checker.values import same
 
 S = TypeVar("S")
 
@@ -87,7 +87,7 @@ class DirectSearch(OracleSearch[S]):
             Exception: if the next state is not valid. `Spec.take` then raises the error to be reported.
         """
         found = self.arrivals.get(successor)
-        if found is not None and is_same(found.state, successor):
+        if found is not None and same(found.state, successor):
             return found
         if type(successor) is not self._class:
             raise TypeError

@@ -30,7 +30,7 @@ from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.nodes import Collection, Leaf, Node, Parts, Struct
 from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.spec import Spec
-from leadline.checker.values import difference
+from leadline.checker.values import same
 
 S = TypeVar("S")
 
@@ -252,7 +252,7 @@ class Resumption(Generic[S]):
 
     def _number_of(self, slot: int, path: str, value: object) -> int:
         number = self._known[slot].get(value)
-        if number is not None and not difference(self.values[slot][number], value):
+        if number is not None and same(self.values[slot][number], value):
             return number
         number = self._numbers[slot].get(content("", value))
         if number is None:
