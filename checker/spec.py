@@ -73,6 +73,9 @@ class Spec(Generic[S]):
             that the action is not fair.
         cut: a predicate of a state, or None. It is true if a step of a healing or fair action is blocked only by a
             bound of the search, which the modelled system does not have. Such a state is open; see `is_open`.
+        family: the family to which the spec belongs, or None. Engines ignore it.
+        column: what distinguishes the spec from others of its family, for example a release, or None. Engines ignore
+            it.
 
     Raises:
         SpecError: if an attribute is invalid. The message names the attribute.
@@ -93,6 +96,8 @@ class Spec(Generic[S]):
     optional: tuple[Property, ...] = attrs.field(default=(), converter=as_tuple)
     fairness: Mapping[str, str] = attrs.field(factory=dict)
     cut: Callable[[S], bool] | None = None
+    family: Any = None
+    column: Any = None
 
     def __attrs_post_init__(self) -> None:
         if not callable(self.initial_states):
@@ -153,6 +158,11 @@ class Spec(Generic[S]):
             if name not in known:
                 raise SpecError(f"spec {self.name}: fairness names an unknown action {name!r}{nearest(name, known)}")
             check_fairness(name, [*known[name].domains, *known[name].drawn], fair, known[name].effect)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out the family and the column, which engines do not need, and which need not be picklable."""
+        names = [field.name for field in attrs.fields(type(self)) if field.name not in ("family", "column")]
+        return functools.partial(type(self), **{name: getattr(self, name) for name in names}), ()
 
     def fair(self, action: Action[S, ...]) -> str:
         """Return the fairness of an action; see `leadline.checker.action.FAIRNESS`."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
-from typing import Self
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Self
 
 import attrs
 
@@ -60,6 +60,36 @@ class Rule:
         return [value for value in self.values if value.name != name]
 
 
+class RuleTable:
+    """The rules of a family of specs.
+
+    Parameters:
+        rules: the rules that a change may name.
+        listed_by: the name of a spec with which `leadline specs` lists all rules.
+    """
+
+    def __init__(self, rules: Iterable[Rule], listed_by: str) -> None:
+        self._rules = {rule.name: rule for rule in rules}
+        self._listed_by = listed_by
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self._rules.values())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rules
+
+    def __getitem__(self, name: str) -> Rule:
+        """Return the rule with the given name.
+
+        Raises:
+            SpecError: if there is no rule with this name. The message suggests the most similar name.
+        """
+        if name not in self._rules:
+            lists = f"`leadline specs {self._listed_by}` lists all rules"
+            raise SpecError(f"unknown rule {name!r}{nearest(name, self._rules)} ({lists})")
+        return self._rules[name]
+
+
 @attrs.frozen(eq=False, kw_only=True)
 class RuleColumn(abc.ABC):
     """A column of a table of rules: a release or a design, with a value for each rule.
@@ -71,6 +101,7 @@ class RuleColumn(abc.ABC):
         changed: the values that differ from those of the preceding column.
         versions: the published releases of brokers with these rules, oldest first. Empty for a design.
         same_as: the column's canonical name, or an empty string if the column was not looked up by an alias.
+        bounds: the default bounds. With them, a search takes seconds.
     """
 
     name: str
@@ -79,6 +110,47 @@ class RuleColumn(abc.ABC):
     changed: Mapping[str, str] = attrs.field(factory=dict)
     versions: tuple[str, ...] = ()
     same_as: str = ""
+    bounds: Any = None
+
+    table: ClassVar[RuleTable]
+    """The rules that can be changed."""
+
+    @abc.abstractmethod
+    def protocol(self) -> Any:
+        """Return the rules of the column as functions."""
+
+    @property
+    def short_name(self) -> str:
+        """The part of the name after the slash."""
+        return self.name.partition("/")[2]
+
+    @property
+    def line(self) -> str:
+        """The line of releases to which the column belongs. Releases of the same line succeed one another."""
+        return ""
+
+    @property
+    def kind(self) -> str:
+        """Specs of columns of different kinds have different actions."""
+        return ""
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """The other names of the column."""
+        return ()
+
+    @property
+    def span(self) -> str:
+        """The range of releases with these rules, or an empty string for a design."""
+        return ""
+
+    @property
+    def note(self) -> str:
+        """A remark that gives the column's canonical name, or an empty string if the column was not looked up by an
+        alias.
+        """
+        alike = f": no rule of the model differs in Kafka {self.span}" if self.span else ""
+        return f"stands for {self.same_as}{alike}" if self.same_as else ""
 
     def with_rules(self, changes: Mapping[str, str]) -> Self:
         """Return the column with different values for some rules (a what-if). Its name lists these values.
@@ -87,19 +159,18 @@ class RuleColumn(abc.ABC):
             SpecError: if a rule or value does not exist.
         """
         for rule, value in changes.items():
-            self._rule(rule).value(value)
+            self.table[rule].value(value)
         changed = {rule: value for rule, value in changes.items() if self.values[rule] != value}
         if not changed:
             return self
         name = "+".join([self.name, *(f"{rule}={value}" for rule, value in changed.items())])
         return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed)
 
-    def changed_as(self, reference: str, example: str) -> Self:
+    def changed_as(self, reference: str) -> Self:
         """Return the column with the changes in a reference, such as ``kafka/3.7+elr=on``.
 
         Parameters:
             reference: the name or an alias of the column, optionally followed by changes.
-            example: an example of a change for error messages.
 
         Raises:
             SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does
@@ -110,7 +181,9 @@ class RuleColumn(abc.ABC):
         for change in changes:
             rule, equals, value = change.partition("=")
             if not equals:
-                raise SpecError(f"invalid rule {change!r}: expected rule=value, such as {example}")
+                example = self.table[change if change in self.table else next(iter(self.changeable))]
+                such_as = f"{example.name}={example.values[-1].name}"
+                raise SpecError(f"invalid rule {change!r}: expected rule=value, such as {such_as}")
             if rule in parsed:
                 raise SpecError(f"rule {rule} is given twice")
             parsed[rule] = value
@@ -120,19 +193,8 @@ class RuleColumn(abc.ABC):
     @property
     def changeable(self) -> dict[str, str]:
         """The values of the rules that `with_rules` can change. Rules that the family ignores are left out."""
-        return {rule: value for rule, value in self.values.items() if self._has(rule)}
-
-    def _has(self, rule: str) -> bool:
-        try:
-            self._rule(rule)
-        except SpecError:
-            return False
-        return True
+        return {rule: value for rule, value in self.values.items() if rule in self.table}
 
     def called(self, name: str) -> Self:
         """Return the column with a different name."""
         return self if name == self.name else attrs.evolve(self, name=name, same_as=self.name)
-
-    @abc.abstractmethod
-    def _rule(self, name: str) -> Rule:
-        """Return the rule of the table with the given name. Raise SpecError if there is no such rule."""

@@ -25,12 +25,9 @@ from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import read_toml
 from leadline.checker.support.messages import nearest
-from leadline.model.control import bounds as control_bounds
-from leadline.model.control import releases as control
-from leadline.model.kafka import releases as kafka
-from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
-from leadline.model.txn import bounds as txn_bounds
-from leadline.model.txn import releases as txn
+from leadline.invariants import catalog
+from leadline.model.kafka.bounds import NO_LIMIT
+from leadline.model.rules import RuleColumn
 from leadline.reports.loading import load_spec
 
 SHIPPED = Path(__file__).resolve().with_name("bugs.toml")
@@ -43,17 +40,8 @@ TRANSACTIONS = "txn"
 CONTROL = "control"
 """The families of releases: the part of a spec's name before the slash."""
 
-PERTURBATIONS = tuple(
-    field.name
-    for spent in (attrs.fields(Spent), attrs.fields(txn_bounds.Spent), attrs.fields(control_bounds.Spent))
-    for field in spent
-)
-SIZES = ("brokers", "records", "max_epoch", "partitions", "transactions", "producers", "lag", *PERTURBATIONS)
-
-Column = kafka.Column | txn.Column | control.Column
-"""A column of the table of rules of any family."""
-
-AnyBounds = Bounds | txn_bounds.Bounds | control_bounds.Bounds
+SIZES = ("brokers", "records", "max_epoch", "partitions", "transactions", "producers", "lag")
+"""The bounds that limit the size of a system."""
 
 NO_TICKET = "none found: "
 """Begins the name of a bug for which no ticket was found. Its own name follows."""
@@ -215,7 +203,7 @@ class Archive:
             spec: the spec of a release. Its bounds give the settings of the cluster and the kinds of failures that can
                 happen. The numbers of brokers, records, epochs and failures are ignored.
         """
-        return [bug for bug in self.affecting(spec) if _is_possible(_bounds_of(bug, spec), spec.bounds)]
+        return [bug for bug in self.affecting(spec) if _is_possible(_bounds_of(bug, spec), spec)]
 
     def outside(self, spec: Spec[Any]) -> list[Bug]:
         """Return a release's bugs that a search of the release's spec cannot find.
@@ -231,7 +219,7 @@ class Archive:
         return [
             bug
             for bug in self.affecting(spec)
-            if bug.property not in names or not _is_within(_bounds_of(bug, spec), spec.bounds)
+            if bug.property not in names or not _is_within(_bounds_of(bug, spec), spec)
         ]
 
     def known(self, spec: Spec[Any], name: str) -> list[Bug]:
@@ -242,17 +230,17 @@ class Archive:
             name: the name of the property.
         """
         bugs = [bug for bug in self.affecting(spec) if bug.property == name]
-        return [bug for bug in bugs if _is_within(_bounds_of(bug, spec), spec.bounds)]
+        return [bug for bug in bugs if _is_within(_bounds_of(bug, spec), spec)]
 
     def affecting(self, spec: Spec[Any]) -> list[Bug]:
         """Return the bugs that affect a release, or no bugs if the spec is not a release."""
-        column = column_of(spec.name)
+        column = spec.column
         return [] if column is None else [bug for bug in self.bugs if self.affects(bug, column)]
 
-    def affects(self, bug: Bug, column: Column) -> bool:
+    def affects(self, bug: Bug, column: RuleColumn) -> bool:
         """Return whether a bug affects a release, or a design with the rules of an affected release."""
         affected = [_column(name) for name in bug.affected]
-        return any(each.values == column.values and line_of(each) == line_of(column) for each in affected)
+        return any(each.values == column.values and each.line == column.line for each in affected)
 
     def runs(self, bug: Bug) -> list[BugSearch]:
         """Return the searches for a bug.
@@ -307,10 +295,9 @@ def _as_released(bug: Bug, name: str) -> Spec[object]:
     return released
 
 
-def _bounds_of(bug: Bug, spec: Spec[Any]) -> AnyBounds:
+def _bounds_of(bug: Bug, spec: Spec[Any]) -> Any:
     """Return the bounds with which the archive searches a release for a bug."""
-    bounds: AnyBounds = _with_defaults(spec.name).with_bounds(bug.bounds).bounds
-    return bounds
+    return _with_defaults(spec.name).with_bounds(bug.bounds).bounds
 
 
 @functools.cache
@@ -319,24 +306,24 @@ def _with_defaults(name: str) -> Spec[Any]:
     return load_spec(name)
 
 
-def _is_possible(needed: AnyBounds, given: AnyBounds) -> bool:
-    return _same_settings(needed, given) and all(
-        getattr(given, name) for name in _names(needed, PERTURBATIONS) if getattr(needed, name)
-    )
+def _is_possible(needed: Any, spec: Spec[Any]) -> bool:
+    perturbations = [name for name in spec.family.perturbations if getattr(needed, name)]
+    return _same_settings(needed, spec.bounds) and all(getattr(spec.bounds, name) for name in perturbations)
 
 
-def _is_within(needed: AnyBounds, given: AnyBounds) -> bool:
+def _is_within(needed: Any, spec: Spec[Any]) -> bool:
+    given = spec.bounds
     return _same_settings(needed, given) and all(
         getattr(given, name) == NO_LIMIT or NO_LIMIT != getattr(needed, name) <= getattr(given, name)
-        for name in _names(needed, SIZES)
+        for name in (*_names(needed, SIZES), *spec.family.perturbations)
     )
 
 
-def _same_settings(needed: AnyBounds, given: AnyBounds) -> bool:
+def _same_settings(needed: Any, given: Any) -> bool:
     return all(getattr(needed, name) == getattr(given, name) for name in _names(needed, SETTINGS))
 
 
-def _names(bounds: AnyBounds, names: Sequence[str]) -> list[str]:
+def _names(bounds: Any, names: Sequence[str]) -> list[str]:
     """Return only those of the given names that are bounds of the family."""
     return [name for name in names if hasattr(bounds, name)]
 
@@ -351,55 +338,30 @@ def _is_about(bug: Bug | UnmodelledBug, ticket: str) -> bool:
     return ticket.upper() in (name.upper() for name in names)
 
 
-def column_of(name: str) -> Column | None:
-    """Return the column of the table of rules with the given name, or None if no family has such a column.
-
-    Raises:
-        SpecError: if the name changes a rule that does not exist, or changes it to a value that does not exist.
-    """
-    return kafka.column_of(name) or txn.column_of(name) or control.column_of(name)
-
-
-def _column(name: str) -> Column:
-    column = column_of(name)
+def _column(name: str) -> RuleColumn:
+    column = catalog.column_of(name)
     if column is None:
         raise LeadlineError(f"the archive of bugs names {name}, which is not a release")
     return column
 
 
-def line_of(column: Column) -> str:
-    """Return the release line of a column: its kind of controller, `TRANSACTIONS`, or `CONTROL` followed by its kind of
-    metadata.
-    """
-    if isinstance(column, kafka.Column):
-        return column.controller
-    return TRANSACTIONS if isinstance(column, txn.Column) else f"{CONTROL} {column.values['metadata']}"
-
-
-def releases_of(column: Column) -> Sequence[Column]:
-    """Return the releases of a column's family, oldest first."""
-    if isinstance(column, kafka.Column):
-        return kafka.RELEASES
-    return txn.RELEASES if isinstance(column, txn.Column) else control.RELEASES
-
-
-def fix_of(bug: Bug, column: Column) -> dict[str, str]:
+def fix_of(bug: Bug, column: RuleColumn) -> dict[str, str]:
     """Return the rules that fix a bug in an affected release, with their values in the release that fixed the bug."""
     fixed = _column(bug.fixed[0])
     return {rule: fixed.values[rule] for rule, value in bug.rules.items() if column.values[rule] == value}
 
 
-def _later(bug: Bug) -> Iterator[Column]:
+def _later(bug: Bug) -> Iterator[RuleColumn]:
     """Yield the releases after the fix, except those in which a rule has its old value again. This can happen with
     KRaft.
     """
-    releases = releases_of(_column(bug.affected[0]))
+    family = catalog.family_of(bug.affected[0])
+    releases = [] if family is None else family.like(_column(bug.affected[0]))
     every = [column.name for column in releases]
-    first = min((every.index(_column(name.partition("+")[0]).name) for name in bug.fixed), default=len(every))
+    fixed = [_column(name.partition("+")[0]).name for name in bug.fixed]
+    first = min((every.index(name) for name in fixed if name in every), default=len(every))
     known = {_column(name).name for name in (*bug.affected, *bug.fixed)}
     for column in releases[first:]:
-        if family_of(bug) == CONTROL and line_of(column) != line_of(_column(bug.affected[0])):
-            continue  # its controller has other actions
         if column.name not in known and all(column.values[rule] != value for rule, value in bug.rules.items()):
             yield column
 

@@ -5,15 +5,11 @@ The archive of bugs imports every model, so it is imported only for a release.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import attrs
 
 from leadline.checker.spec import Spec
-
-_RELEASE = re.compile(r"(kafka|txn|control)/\d")
-"""Matches the names of releases, with or without changed rules, but not those of designs."""
 
 
 def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
@@ -22,7 +18,7 @@ def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
     Parameters:
         spec: the spec that is searched. If the spec is not a release, the archive is not read and the result is empty.
     """
-    if not _RELEASE.match(spec.name):
+    if spec.column is None or not spec.column.versions:
         return ()
     from leadline.reports.bugs import read_archive
 
@@ -51,14 +47,14 @@ def known_bugs_within(spec: Spec[Any], name: str) -> tuple[KnownBug, ...]:
             result is empty.
         name: the name of the property.
     """
-    if not _RELEASE.match(spec.name):
+    if spec.column is None or not spec.column.versions:
         return ()
-    from leadline.reports.bugs import PERTURBATIONS, read_archive
+    from leadline.reports.bugs import read_archive
     from leadline.reports.loading import load_spec
 
     own, found = attrs.asdict(load_spec(spec.name).bounds), []
     for bug in read_archive().known(spec, name):
-        needed = [each for each in PERTURBATIONS if bug.bounds.get(each, 0)]
+        needed = [each for each in spec.family.perturbations if bug.bounds.get(each, 0)]
         defaults = {each: own[each] for each in needed if getattr(spec.bounds, each) == own[each]}
         found.append(KnownBug(bug.ticket, defaults))
     return tuple(found)

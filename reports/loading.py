@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
@@ -28,9 +28,6 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_a
 from leadline.checker.support.messages import nearest
 from leadline.checker.trace import Trace
-
-if TYPE_CHECKING:
-    from leadline.model.atomic.protocols import Protocol
 
 _PRIVATE = "_leadline_spec_"
 """The prefix of the module names given to users' files."""
@@ -127,13 +124,6 @@ def shipped_spec(name: str) -> Spec[object]:
             )
         raise SpecError(f"unknown spec {name!r}{nearest(name, CATALOG)} (`leadline specs` lists all specs)")
     return spec
-
-
-def spec_of_protocol(protocol: Protocol) -> Spec[Any]:
-    """Return the spec of a protocol in the `atomic` family. The rules of the protocol may have been changed."""
-    from leadline.invariants.catalog import atomic
-
-    return atomic(protocol)
 
 
 def known_mutations(reference: str) -> list[Mutation]:

@@ -11,10 +11,10 @@ import attrs
 
 from leadline.model.control.bounds import Bounds
 from leadline.model.control.protocols import Protocol
-from leadline.model.control.rules import REPLACED, protocol_of, rule_of
+from leadline.model.control.rules import REPLACED, TABLE, protocol_of
 from leadline.model.kafka import releases as kafka
 from leadline.model.kafka.published import between, known_like, minor, span
-from leadline.model.rules import Rule, RuleColumn
+from leadline.model.rules import RuleColumn
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -27,6 +27,7 @@ class Column(RuleColumn):
             `leadline.model.kafka.releases.Column`.
     """
 
+    table = TABLE
     bounds: Bounds = attrs.field(factory=Bounds)
     suffix: str = ""
 
@@ -38,23 +39,23 @@ class Column(RuleColumn):
         return tuple(name for name in names if name != self.name)
 
     @property
+    def kind(self) -> str:
+        """The kind of metadata. Controllers with other metadata have other actions."""
+        return self.values["metadata"]
+
+    @property
+    def line(self) -> str:
+        """The kind of metadata."""
+        return self.kind
+
+    @property
     def span(self) -> str:
         """The range of releases with these rules, such as ``2.4.0 to 2.6.3``."""
         return span(self.versions)
 
-    @property
-    def note(self) -> str:
-        """A remark that gives the column's canonical name, or an empty string if the column was not looked up by an
-        alias.
-        """
-        return f"stands for {self.same_as}: no rule of the model differs in Kafka {self.span}" if self.same_as else ""
-
     def protocol(self) -> Protocol:
         """Return the rules of the column as functions."""
-        return protocol_of(self.name.partition("/")[2], self.summary, self.values)
-
-    def _rule(self, name: str) -> Rule:
-        return rule_of(name)
+        return protocol_of(self.short_name, self.summary, self.values)
 
 
 _FIRST = {
@@ -189,8 +190,7 @@ def column_of(reference: str) -> Column | None:
         The column, or None if no column has the name before the first ``+``.
 
     Raises:
-        SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
-            exist.
+        SpecError: if a change is invalid; see `RuleColumn.changed_as`.
     """
     column = _NAMES.get(reference.partition("+")[0])
-    return None if column is None else column.changed_as(reference, "broker_change=ids")
+    return None if column is None else column.changed_as(reference)

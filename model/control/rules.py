@@ -10,12 +10,10 @@ from typing import Any
 
 import attrs
 
-from leadline.checker.errors import SpecError
-from leadline.checker.support.messages import nearest
 from leadline.model.control import protocols as does
 from leadline.model.control.protocols import Protocol
 from leadline.model.kafka import rules as kafka
-from leadline.model.rules import Rule, Value
+from leadline.model.rules import Rule, RuleTable, Value
 
 RULES = (
     Rule(
@@ -235,20 +233,8 @@ REPLACED = {
 the value with which the functions of that family leave the matter to this one.
 """
 
-_BY_NAME = {rule.name: rule for rule in (*RULES, *kafka.RULES) if rule.name not in REPLACED}
-
-
-def rule_of(name: str) -> Rule:
-    """Return the rule with the given name: a rule of the controller, or a rule of replication.
-
-    Raises:
-        SpecError: if there is no rule with this name. The message suggests the most similar name.
-    """
-    if name not in _BY_NAME:
-        raise SpecError(
-            f"unknown rule {name!r}{nearest(name, _BY_NAME)} (`leadline specs control/2.4` lists all rules)"
-        )
-    return _BY_NAME[name]
+TABLE = RuleTable((rule for rule in (*RULES, *kafka.RULES) if rule.name not in REPLACED), "control/2.4")
+"""The rules of the controller, followed by those of replication."""
 
 
 def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:

@@ -15,8 +15,8 @@ from leadline.checker.bounds import change_bounds
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.published import between, known_like, minor, span
-from leadline.model.kafka.rules import protocol_of, rule_of
-from leadline.model.rules import Rule, RuleColumn
+from leadline.model.kafka.rules import TABLE, protocol_of
+from leadline.model.rules import RuleColumn
 
 ZOOKEEPER = "ZooKeeper"
 KRAFT = "KRaft"
@@ -33,6 +33,7 @@ class Column(RuleColumn):
             suffix stand for this kind of controller.
     """
 
+    table = TABLE
     controller: str = ""
     bounds: Bounds
     suffix: str = ""
@@ -47,6 +48,11 @@ class Column(RuleColumn):
         return tuple(name for name in names if name != self.name)
 
     @property
+    def line(self) -> str:
+        """The kind of controller."""
+        return self.controller
+
+    @property
     def span(self) -> str:
         """The range of releases with these rules, such as ``3.7.0 to 3.8.1``, or an empty string for a design."""
         return span(self.versions)
@@ -58,15 +64,11 @@ class Column(RuleColumn):
         """
         if not self.same_as or len(self.versions) < 2:
             return f"stands for {self.same_as}" if self.same_as else ""
-        mode = f" with {self.controller}" if self.suffix else ""
-        return f"stands for {self.same_as}: no rule of the model differs in Kafka {self.span}{mode}"
+        return super().note + (f" with {self.controller}" if self.suffix else "")
 
     def protocol(self) -> Protocol:
         """Return the rules of the column as functions."""
-        return protocol_of(self.name.partition("/")[2], self.summary, self.values)
-
-    def _rule(self, name: str) -> Rule:
-        return rule_of(name)
+        return protocol_of(self.short_name, self.summary, self.values)
 
 
 def _number(version: str) -> tuple[int, ...]:
@@ -487,11 +489,10 @@ def column_of(reference: str) -> Column | None:
         The column, or None if no column has the name before the first ``+``.
 
     Raises:
-        SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
-            exist.
+        SpecError: if a change is invalid; see `RuleColumn.changed_as`.
     """
     column = _NAMES.get(reference.partition("+")[0])
-    return None if column is None else column.changed_as(reference, "elr=on")
+    return None if column is None else column.changed_as(reference)
 
 
 def releases_like(name: str) -> tuple[str, ...]:

@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from leadline.checker.errors import SpecError
-from leadline.checker.support.messages import nearest
 from leadline.model.kafka import assignment, epochs
 from leadline.model.kafka import protocols as does
 from leadline.model.kafka.protocols import Protocol
-from leadline.model.rules import Rule, Value
+from leadline.model.rules import Rule, RuleTable, Value
 
 RULES = (
     Rule(
@@ -802,21 +801,10 @@ RULES = (
 )
 """The rules in which releases differ."""
 
-_BY_NAME = {rule.name: rule for rule in RULES}
+TABLE = RuleTable(RULES, "kafka/4.1")
 
 _SAME_IN_ALL = {"counts": does.the_maximal_isr, "learns": does.no_more_than_it_has}
 """The fields of `Protocol` for rules that the articles and their readers dispute, but that no release has changed."""
-
-
-def rule_of(name: str) -> Rule:
-    """Return the rule with the given name.
-
-    Raises:
-        SpecError: if there is no rule with this name. The message suggests the most similar name.
-    """
-    if name not in _BY_NAME:
-        raise SpecError(f"unknown rule {name!r}{nearest(name, _BY_NAME)} (`leadline specs kafka/4.1` lists all rules)")
-    return _BY_NAME[name]
 
 
 def value_followed_by(protocol: Protocol, rule: Rule) -> Value | None:
@@ -854,7 +842,7 @@ def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
     """
     sets: dict[str, Any] = dict(_SAME_IN_ALL)
     for given in values:
-        rule_of(given)
+        TABLE[given]
     for rule in RULES:
         if rule.name not in values:
             raise SpecError(f"{name} has no value for rule {rule.name}")

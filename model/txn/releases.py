@@ -12,10 +12,10 @@ import re
 import attrs
 
 from leadline.model.kafka.published import PUBLISHED, between, known_like, minor, span
-from leadline.model.rules import Rule, RuleColumn
+from leadline.model.rules import RuleColumn
 from leadline.model.txn.bounds import Bounds
 from leadline.model.txn.protocols import Protocol
-from leadline.model.txn.rules import protocol_of, rule_of
+from leadline.model.txn.rules import TABLE, protocol_of
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -29,6 +29,7 @@ class Column(RuleColumn):
         bounds: the default bounds. With them, a search takes seconds.
     """
 
+    table = TABLE
     client_versions: tuple[str, ...] = ()
     bounds: Bounds = attrs.field(factory=Bounds)
 
@@ -38,27 +39,16 @@ class Column(RuleColumn):
         clients = span(self.client_versions)
         return f"{span(self.versions)} with clients of {clients}" if clients else ""
 
-    @property
-    def note(self) -> str:
-        """A remark that gives the column's canonical name, or an empty string if the column was not looked up by an
-        alias.
-        """
-        alike = f": no rule of the model differs in Kafka {self.span}" if self.span else ""
-        return f"stands for {self.same_as}{alike}" if self.same_as else ""
-
-    def is_not_before(self, other: Column) -> bool:
+    def is_not_before(self, earlier: Column) -> bool:
         """Return whether this column's brokers and clients are at least as new as those of another column. If a column
         is a design, which has no releases, return True.
         """
-        pairs = ((self.versions, other.versions), (self.client_versions, other.client_versions))
+        pairs = ((self.versions, earlier.versions), (self.client_versions, earlier.client_versions))
         return all(PUBLISHED.index(own[0]) >= PUBLISHED.index(others[0]) for own, others in pairs if own and others)
 
     def protocol(self) -> Protocol:
         """Return the rules of the column as functions."""
-        return protocol_of(self.name.partition("/")[2], self.summary, self.values)
-
-    def _rule(self, name: str) -> Rule:
-        return rule_of(name)
+        return protocol_of(self.short_name, self.summary, self.values)
 
 
 # --- designs: each KIP as it is written, by itself ----------------------------------------------------------------
@@ -181,12 +171,11 @@ def column_of(reference: str) -> Column | None:
         The column, or None if no column has the name before the first ``+``.
 
     Raises:
-        SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
-            exist.
+        SpecError: if a change is invalid; see `RuleColumn.changed_as`.
     """
     name = reference.partition("+")[0]
     column = _NAMES.get(name) or _release(name)
-    return None if column is None else column.changed_as(reference, "guard=none")
+    return None if column is None else column.changed_as(reference)
 
 
 def _release(name: str) -> Column | None:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leadline.checker.errors import SpecError
-from leadline.checker.support.messages import nearest
-from leadline.model.rules import Rule, Value
+from leadline.model.rules import Rule, RuleTable, Value
 from leadline.model.txn import protocols as does
 from leadline.model.txn.protocols import Protocol
 
@@ -141,18 +139,7 @@ RULES = (
 )
 """The rules, in the order in which they are shown."""
 
-_BY_NAME = {rule.name: rule for rule in RULES}
-
-
-def rule_of(name: str) -> Rule:
-    """Return the rule with the given name.
-
-    Raises:
-        SpecError: if there is no rule with this name. The message suggests the most similar name.
-    """
-    if name not in _BY_NAME:
-        raise SpecError(f"there is no rule {name!r}{nearest(name, _BY_NAME)}")
-    return _BY_NAME[name]
+TABLE = RuleTable(RULES, "txn/2.6")
 
 
 def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:

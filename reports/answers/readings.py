@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import attrs
 
-from leadline.invariants.catalog import kafka, of_column
+from leadline.invariants.families.kafka import RPC
 from leadline.model.kafka import readings
 from leadline.model.kafka.leadership import become_leader
 from leadline.model.kafka.releases import KIP_101, KIP_320
 
-no_minimum = kafka(readings.NO_MINIMUM, KIP_101)
-in_sync_and = kafka(readings.IN_SYNC_AND, KIP_320)
-in_sync_or = kafka(readings.IN_SYNC_OR, KIP_320)
-no_truncation = kafka(readings.NO_TRUNCATION, KIP_101)
-log_end_only = kafka(readings.LOG_END_ONLY, KIP_101)
+no_minimum = RPC.spec(KIP_101, readings.NO_MINIMUM)
+in_sync_and = RPC.spec(KIP_320, readings.IN_SYNC_AND)
+in_sync_or = RPC.spec(KIP_320, readings.IN_SYNC_OR)
+no_truncation = RPC.spec(KIP_101, readings.NO_TRUNCATION)
+log_end_only = RPC.spec(KIP_101, readings.LOG_END_ONLY)
 fall_back = attrs.evolve(
-    of_column(KIP_101),
+    RPC.spec(KIP_101),
     actions=[
-        readings.fall_back_and_lead if action is become_leader else action for action in of_column(KIP_101).actions
+        readings.fall_back_and_lead if action is become_leader else action for action in RPC.spec(KIP_101).actions
     ],
 )

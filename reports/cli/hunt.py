@@ -20,7 +20,6 @@ from leadline.checker.settings import MOST_WORKERS
 from leadline.checker.support.durable import replace_file
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
-from leadline.reports.bugs import column_of
 from leadline.reports.cli.explore import spark_settings
 from leadline.reports.cli.outputs import Attempts, Files, check_output, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
@@ -29,25 +28,13 @@ from leadline.reports.formats.hunts import HUNT_FORMATS
 from leadline.reports.hunt.cures import base_spec
 from leadline.reports.hunt.engines import on_spark, on_this_machine
 from leadline.reports.hunt.hunt import Hunt, Watch, digest_of, prepared
-from leadline.reports.hunt.plan import CONTROL_PLAN, SHIPPED, Plan, read_plan
+from leadline.reports.hunt.plan import Plan, read_plan, shipped_plan
 from leadline.reports.hunt.report import Cause, HuntReport, hunt_object, lines, read_hunt
 from leadline.reports.lines import json_text, say
 from leadline.reports.terminal.console import console
 from leadline.reports.terminal.progress import progress_line
 
 RELEASES = ("kafka/4.1", "kafka/4.3")
-
-FAMILIES = {"kafka/": SHIPPED, "control/": CONTROL_PLAN}
-"""The shipped plans, keyed by the beginning of the names of the releases."""
-
-
-def _shipped(reference: str) -> Path | None:
-    """Return the shipped plan for a spec, or None if there is none."""
-    if column_of(reference) is None:
-        return None
-    return next((path for family, path in FAMILIES.items() if reference.startswith(family)), None)
-
-
 """The specs of a hunt that names none."""
 
 
@@ -146,7 +133,7 @@ def hunt(
     if plan_file is not None:
         plan, name = read_plan(plan_file), str(plan_file)
     else:
-        shipped = {_shipped(each) for each in references}
+        shipped = {shipped_plan(base_spec(each)) for each in references}
         if len(shipped) > 1:
             raise LeadlineError(
                 "each shipped plan is for one family of releases: pass --plan, or hunt each family separately"

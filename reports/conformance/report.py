@@ -17,7 +17,7 @@ from leadline.checker.conformance import Answer, Limits
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.messages import nearest
 from leadline.model.kafka.releases import KRAFT, RELEASES, ZOOKEEPER, Column, column_of
-from leadline.model.kafka.rules import RULES, rule_of
+from leadline.model.kafka.rules import RULES, TABLE
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 
 EXIT_CODES = {Answer.CONFORMS: AS_EXPECTED, Answer.REJECTED: VIOLATED, Answer.UNDECIDED: INCOMPLETE}
@@ -205,7 +205,7 @@ def _rules(
 
 def other_values(column: Column, rule: str) -> list[str]:
     """Return the names of a rule's values, except the value that a release has."""
-    return [value.name for value in rule_of(rule).others(column.values[rule])]
+    return [value.name for value in TABLE[rule].others(column.values[rule])]
 
 
 def _column(spec: str) -> Column:

@@ -10,7 +10,7 @@ from leadline.brokers.conformance.check import Checked
 from leadline.brokers.conformance.frames import CONTROLLER, Seen, frames_around
 from leadline.checker.conformance import Answer, Observation, Rejection, Taken
 from leadline.checker.support.messages import counted
-from leadline.model.kafka.rules import rule_of
+from leadline.model.kafka.rules import TABLE
 from leadline.model.kafka.state import Partition
 from leadline.model.rules import Rule
 from leadline.reports.conformance.report import ConformanceReport, RuleShown
@@ -171,7 +171,7 @@ def _explanation(checked: Checked, explained_by: tuple[tuple[str, str], ...]) ->
         return
     yield "which rule of the model would explain it: with another value, the recording conforms"
     for name in dict.fromkeys(name for name, _ in explained_by):
-        rule, own = rule_of(name), checked.column.values[name]
+        rule, own = TABLE[name], checked.column.values[name]
         yield f"  {name}: {rule.question}"
         yield f"    {checked.column.name} has '{own}': {_sentence(rule, own)}"
         values = [value for of, value in explained_by if of == name]

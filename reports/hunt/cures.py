@@ -17,13 +17,8 @@ import attrs
 
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
-from leadline.model.control import releases as control
-from leadline.model.control.rules import RULES as CONTROL_RULES
-from leadline.model.kafka.rules import RULES
-from leadline.model.rules import Rule
-from leadline.model.txn import releases as txn
-from leadline.model.txn.rules import RULES as TXN_RULES
-from leadline.reports.bugs import Archive, Bug, Column, column_of, fix_of, line_of, read_archive, releases_of
+from leadline.model.rules import RuleColumn
+from leadline.reports.bugs import Archive, Bug, fix_of, read_archive
 from leadline.reports.hunt.plan import OwnCure, Values
 from leadline.reports.loading import load_spec
 from leadline.reports.rule_tables import rule_table
@@ -100,7 +95,7 @@ class World:
     def whole(self) -> Spec[Any]:
         """Return the spec of this world, with all its properties."""
         reference, rules = self.reference, dict[str, str]()
-        if column_of(reference) is not None:
+        if base_spec(reference).column is not None:
             reference, *changed = reference.split("+")
             rules = dict(change.split("=", 1) for change in changed)
         for cure in self.cures:
@@ -136,10 +131,10 @@ def cures_of(reference: str) -> tuple[Cure, ...]:
     Parameters:
         reference: the name of the release.
     """
-    column = column_of(reference)
-    if column is None:
+    spec = base_spec(reference)
+    if spec.column is None:
         return ()
-    found = [*_of_archive(column), *_of_table(column)]
+    found = [*_of_archive(spec.column), *_of_table(spec)]
     unique: dict[tuple[tuple[str, str], ...], Cure] = {}
     for cure in found:
         if _checked(World(reference, {}, (cure,))) == _checked(World(reference, {})):
@@ -179,7 +174,7 @@ def archive_with_causes() -> Archive:
     return attrs.evolve(archive, bugs=[*archive.bugs, *read_archive(CAUSES).bugs])
 
 
-def _of_archive(column: Column) -> Iterator[Cure]:
+def _of_archive(column: RuleColumn) -> Iterator[Cure]:
     for bug in archive_with_causes().bugs:
         if bug.fixed and bug.rules and _has(column, bug):
             rules = {rule: value for rule, value in fix_of(bug, column).items() if column.values[rule] != value}
@@ -187,39 +182,31 @@ def _of_archive(column: Column) -> Iterator[Cure]:
             yield Cure(_named(rules), KNOWN, rules, {}, (), bug.ticket, bug.sentence, bug.by_design, about)
 
 
-def _has(column: Column, bug: Bug) -> bool:
+def _has(column: RuleColumn, bug: Bug) -> bool:
     return all(column.values.get(rule) == value for rule, value in bug.rules.items())
 
 
-def _of_table(column: Column) -> Iterator[Cure]:
+def _of_table(spec: Spec[Any]) -> Iterator[Cure]:
     """For each rule in which releases differ, yield a cure for every value other than the release's own."""
-    table = rule_table(base_spec(column.name))
+    table, column = rule_table(spec), spec.column
     later = {} if table is None else table.later_values
-    released = releases_of(column)
-    for rule, values in _values(column).items():
+    for rule, values in _values(spec).items():
         for value in values:
             if value == column.values[rule]:
                 continue
             rank = LATER if value in later.get(rule, ()) else NEW
-            if rank == NEW and any(each.values[rule] == value for each in released):
+            if rank == NEW and any(each.values[rule] == value for each in spec.family.releases):
                 rank = EARLIER
             yield Cure(_named({rule: value}), rank, {rule: value})
 
 
-def _values(column: Column) -> dict[str, list[str]]:
+def _values(spec: Spec[Any]) -> dict[str, list[str]]:
     """Return the values of each rule in which releases differ, keyed by rule. Any other rule has the same value in all
     releases, and its other values are abstractions.
     """
-    rules: Sequence[Rule] = RULES
-    if isinstance(column, txn.Column):
-        rules = TXN_RULES
-    elif isinstance(column, control.Column):
-        rules = (*CONTROL_RULES, *RULES)
-    like = [
-        each for each in releases_of(column) if not isinstance(each, control.Column) or line_of(each) == line_of(column)
-    ]
-    differing = {rule for rule in column.values if len({each.values[rule] for each in like}) > 1}
-    return {rule.name: [value.name for value in rule.values] for rule in rules if rule.name in differing}
+    like = spec.family.like(spec.column)
+    differing = {rule for rule in spec.column.values if len({each.values[rule] for each in like}) > 1}
+    return {rule.name: [value.name for value in rule.values] for rule in spec.column.table if rule.name in differing}
 
 
 def _checked(world: World) -> list[str]:

@@ -16,13 +16,15 @@ from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import read_toml
 from leadline.checker.support.messages import nearest
-from leadline.reports.bugs import column_of
 
-SHIPPED = Path(__file__).resolve().with_name("kafka.toml")
-"""The plan for releases of the `kafka` family."""
 
-CONTROL_PLAN = SHIPPED.with_name("control.toml")
-"""The plan for releases of the `control` family."""
+def shipped_plan(spec: Spec[Any]) -> Path | None:
+    """Return the shipped plan for the family of a release, or None if there is none."""
+    if spec.column is None:
+        return None
+    path = Path(__file__).resolve().with_name(f"{spec.family.name}.toml")
+    return path if path.is_file() else None
+
 
 Values = dict[str, int | bool | str]
 
@@ -146,7 +148,7 @@ class Plan:
         Raises:
             LeadlineError: if the plan names a bound, rule or property that the spec does not have.
         """
-        column = column_of(spec.name)
+        column = spec.column
         rules = {} if column is None else dict(column.values)
         found = list[tuple[float, Planned]]()
         for place, setting in enumerate(self.settings):

@@ -16,7 +16,7 @@ import click
 import pytest
 
 from leadline.checker import Property
-from leadline.invariants import catalog
+from leadline.invariants.families import atomic, control, kafka, txn
 from leadline.reports.cli.app import app
 from leadline.reports.cli.options import chosen_spec
 from tests.disks.clusters import small_cluster, standard_batches
@@ -170,10 +170,10 @@ def test_every_command_and_its_options_exist(document: str) -> None:
 
 
 FAMILIES = {
-    "`kafka`, `rpc`": catalog.KAFKA_PROPERTIES,
-    "`atomic`": (*catalog.ATOMIC_PROPERTIES, *catalog.ATOMIC_LIVENESS),
-    "`txn`": (*catalog.TXN_PROPERTIES, *catalog.TXN_LIVENESS),
-    "`control`": (*catalog.CONTROL_PROPERTIES, *catalog.CONTROL_OPTIONAL),
+    "`kafka`, `rpc`": kafka.PROPERTIES,
+    "`atomic`": (*atomic.PROPERTIES, *atomic.LIVENESS),
+    "`txn`": (*txn.PROPERTIES, *txn.LIVENESS),
+    "`control`": (*control.PROPERTIES, *control.OPTIONAL),
 }
 PROPERTIES = {item.name: item for properties in FAMILIES.values() for item in properties}
 

@@ -9,7 +9,8 @@ import pytest
 
 from leadline.checker import Limits, Result, Spec, Verdict
 from leadline.checker.engines import compiled, oracle
-from leadline.invariants.catalog import CATALOG, KAFKA_LIVENESS, find
+from leadline.invariants.catalog import CATALOG, find
+from leadline.invariants.families.kafka import LIVENESS as KAFKA_LIVENESS
 from leadline.invariants.progress import RECOVERIES
 from leadline.model.kafka.horizon import another_epoch_is_due
 from leadline.model.kafka.releases import RELEASES

@@ -7,7 +7,8 @@ from typing import Any
 import attrs
 
 from leadline.checker import Action, Spec
-from leadline.invariants.catalog import find, kafka, with_mistake
+from leadline.invariants.catalog import find
+from leadline.invariants.families.kafka import KAFKA
 from leadline.model.kafka.actions import actions_of
 from leadline.model.kafka.mistakes import mistake
 from leadline.model.kafka.protocols import Protocol
@@ -35,7 +36,7 @@ def replaced(functions: dict[KafkaAction, Taken], base: Protocol = KIP_320) -> S
 
 def _spec(protocol: Protocol) -> Spec[Partition]:
     (column,) = (each for each in DESIGNS if each.name == f"rpc/{protocol.name}")
-    return kafka(protocol, column)
+    return KAFKA.spec(column, protocol)
 
 
 # --- releases since 2.7 -------------------------------------------------------------------------------------
@@ -45,7 +46,7 @@ def of_release(name: str, **rules: Any) -> Spec[Partition]:
     """A release with some rules changed to values that the table does not have."""
     column = column_of(name)
     assert column is not None
-    return kafka(attrs.evolve(column.protocol(), **rules), column)
+    return KAFKA.spec(column, attrs.evolve(column.protocol(), **rules))
 
 
 def release_with(name: str, functions: dict[KafkaAction, Taken]) -> Spec[Partition]:
@@ -60,4 +61,4 @@ def wrong(name: str, release: str = "rpc/kip-320") -> Spec[Partition]:
     column = column_of(release)
     assert column is not None
     assert mistake(name).concerns(column.protocol(), actions_of(column.protocol()))
-    return with_mistake(mistake(name), column)
+    return KAFKA.with_mistake(mistake(name), column)

@@ -12,9 +12,10 @@ import pytest
 
 from leadline.checker import Limits, Spec, Verdict
 from leadline.checker.engines.compiled import explore
-from leadline.invariants.catalog import ATOMIC_PROPERTIES, CATALOG, atomic_with_mistake
+from leadline.invariants.catalog import CATALOG
+from leadline.invariants.families.atomic import ATOMIC
+from leadline.invariants.families.atomic import PROPERTIES as ATOMIC_PROPERTIES
 from leadline.model.atomic.mistakes import MISTAKES
-from leadline.model.atomic.protocols import HW_TRUNCATION, KIP_320, Protocol
 from leadline.model.atomic.state import Partition
 from leadline.reports.mutation import why_it_stays
 from tests.documents.page_of_mutants import page
@@ -28,9 +29,11 @@ FIRST = Limits()
 """Up to the level of the first violation."""
 
 
-def wrong(name: str, protocol: Protocol = KIP_320) -> Spec[Partition]:
+def wrong(name: str, design: str = "kip-320") -> Spec[Partition]:
     """A protocol with a mistake, in the bounds in which kip-320 with it does harm."""
-    return atomic_with_mistake(BY_NAME[name], protocol).with_bounds(BY_NAME[name].bounds)
+    column = ATOMIC.column_of(f"atomic/{design}")
+    assert column is not None
+    return ATOMIC.with_mistake(BY_NAME[name], column).with_bounds(BY_NAME[name].bounds)
 
 
 def within(spec: Spec[Partition], bounds: tuple[int, int, int, int]) -> Spec[Partition]:
@@ -234,7 +237,7 @@ def test_property_alone_finds_a_mistake(name: str, found: str) -> None:
 VIOLATED_BY: list[tuple[str, Spec[Partition], tuple[int, int, int, int], int]] = [
     ("weak_isr", CATALOG["atomic/hw-truncation"], (2, 2, 2, 1), 9),
     ("strong_isr", CATALOG["atomic/hw-truncation"], (2, 2, 2, 1), 10),
-    ("hw_monotonic", wrong("hw-may-fall", HW_TRUNCATION), (2, 1, 1, 1), 10),
+    ("hw_monotonic", wrong("hw-may-fall", "hw-truncation"), (2, 1, 1, 1), 10),
     ("logs_prefix_consistent", CATALOG["atomic/hw-truncation"], (2, 2, 2, 2), 15),
 ]
 

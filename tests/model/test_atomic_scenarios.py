@@ -9,7 +9,8 @@ import attrs
 import pytest
 
 from leadline.checker import Spec
-from leadline.invariants.catalog import CATALOG, atomic
+from leadline.invariants.catalog import CATALOG
+from leadline.invariants.families.atomic import ATOMIC
 from leadline.model.atomic.protocols import KIP_279, high_watermark_in_own_epoch
 from leadline.model.atomic.state import Partition
 from tests.specs.scenario import Scenario
@@ -268,7 +269,9 @@ def test_story_ends_in_its_violation_and_in_no_state_before(story: Story) -> Non
     assert violations[story.violates[-1]] == f"offset 0 is below the high watermark 1 of {story.complaint}"
 
 
-KIP_279_WITH_THE_EXPANSION_RULE = atomic(attrs.evolve(KIP_279, admits=high_watermark_in_own_epoch))
+KIP_279_WITH_THE_EXPANSION_RULE = ATOMIC.spec(
+    ATOMIC.columns[-1], attrs.evolve(KIP_279, admits=high_watermark_in_own_epoch)
+)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ import pytest
 from leadline.checker import Limits, Spec, SpecError, Step, Verdict
 from leadline.checker.engines import ENGINES
 from leadline.invariants import controllers
-from leadline.invariants.catalog import CATALOG, CONTROL_PROPERTIES, find, mutations
+from leadline.invariants.catalog import CATALOG, find, mutations
+from leadline.invariants.families.control import PROPERTIES as CONTROL_PROPERTIES
 from leadline.model.control.drawing import DRAWING, rows
 from leadline.model.control.explanation import events
 from leadline.model.control.releases import COLUMNS, column_of

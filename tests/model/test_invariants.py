@@ -7,7 +7,8 @@ import pytest
 from leadline.checker import Property, Verdict
 from leadline.checker.engines.oracle import explore
 from leadline.invariants import durability, leadership, logs, watermarks, witnesses
-from leadline.invariants.catalog import ATOMIC_PROPERTIES, CATALOG
+from leadline.invariants.catalog import CATALOG
+from leadline.invariants.families.atomic import PROPERTIES as ATOMIC_PROPERTIES
 from leadline.model.atomic.actions import truncate
 from leadline.model.atomic.protocols import KIP_320_FIRST_TRY
 from leadline.model.atomic.replica import Replica

@@ -10,7 +10,8 @@ import pytest
 
 from leadline.checker import Limits, Spec, Verdict
 from leadline.checker.engines.compiled import explore
-from leadline.invariants.catalog import CATALOG, atomic, find
+from leadline.invariants.catalog import CATALOG, find
+from leadline.invariants.families.atomic import ATOMIC
 from leadline.model.atomic import protocols as atomic_protocols
 from leadline.model.atomic.replica import Replica as AtomicReplica
 from leadline.model.kafka.controller import controller_elects
@@ -87,7 +88,9 @@ def test_kip_279_with_two_brokers_fails_in_rpc_only() -> None:
 
 
 def test_atomic_looks_at_both_logs_at_once_which_hides_it() -> None:
-    asked = atomic(attrs.evolve(atomic_protocols.KIP_279, truncates_to=by_questions_and_answers))
+    asked = ATOMIC.spec(
+        ATOMIC.columns[-1], attrs.evolve(atomic_protocols.KIP_279, truncates_to=by_questions_and_answers)
+    )
     assert set(violated(asked, ATOMIC_TWO)) == {"weak_isr", "strong_isr", "epochs_monotonic_in_log"}
 
 

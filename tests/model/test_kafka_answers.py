@@ -10,7 +10,8 @@ from leadline.checker import Limits, Result, Verdict, fuzz
 from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import explore
 from leadline.checker.settings import RandomSettings
-from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
+from leadline.invariants.catalog import CATALOG
+from leadline.invariants.families.kafka import PROPERTIES as KAFKA_PROPERTIES
 from leadline.model.kafka.protocols import at_the_start_of_the_epoch
 from tests.model.kafka_mutants import changed
 from tests.model.kafka_states import KIP_279

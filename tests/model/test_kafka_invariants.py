@@ -10,7 +10,8 @@ import pytest
 from leadline.checker import Property, Verdict
 from leadline.checker.engines.compiled import explore
 from leadline.invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
-from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
+from leadline.invariants.catalog import CATALOG
+from leadline.invariants.families.kafka import PROPERTIES as KAFKA_PROPERTIES
 from leadline.model.kafka.bounds import Spent
 from leadline.model.kafka.messages import EpochRequest, EpochResponse, OffsetOutOfRange, Proposal
 from leadline.model.kafka.state import Partition

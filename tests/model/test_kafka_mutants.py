@@ -14,7 +14,8 @@ import pytest
 from leadline.checker import Limits, Spec, Verdict
 from leadline.checker.bounds import bounds_text
 from leadline.checker.engines.compiled import explore
-from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES, mutations
+from leadline.invariants.catalog import CATALOG, mutations
+from leadline.invariants.families.kafka import PROPERTIES as KAFKA_PROPERTIES
 from leadline.model.kafka import consume
 from leadline.model.kafka.fetch import handle_fetch, park_fetch
 from leadline.model.kafka.mistakes import MISTAKES, mistake

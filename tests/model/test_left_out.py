@@ -13,7 +13,7 @@ import attrs
 from leadline.checker import Action, Spec, action, component
 from leadline.checker.engines import ENGINES
 from leadline.checker.result import Verdict
-from leadline.invariants.catalog import kafka
+from leadline.invariants.families.kafka import KAFKA
 from leadline.model.kafka.actions import actions_of
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.broker import FENCED
@@ -88,7 +88,7 @@ def promising(name: str, *added: Action[Any, ...], **bounds: Any) -> Spec[Partit
     column = column_of("kafka/4.3")
     assert column is not None
     protocol = attrs.evolve(column.protocol(), name=f"4.3-{name}")
-    spec = kafka(protocol, column)
+    spec = KAFKA.spec(column, protocol)
     return attrs.evolve(
         spec,
         actions=[*actions_of(protocol), *added],

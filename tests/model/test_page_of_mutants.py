@@ -8,7 +8,10 @@ import pytest
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.properties import Property
-from leadline.invariants.catalog import ATOMIC_PROPERTIES, KAFKA_PROPERTIES, TXN_PROPERTIES, find, mutations
+from leadline.invariants.catalog import find, mutations
+from leadline.invariants.families.atomic import PROPERTIES as ATOMIC_PROPERTIES
+from leadline.invariants.families.kafka import PROPERTIES as KAFKA_PROPERTIES
+from leadline.invariants.families.txn import PROPERTIES as TXN_PROPERTIES
 from leadline.reports.mutation import why_it_stays
 from tests.documents.page_of_mutants import page
 

@@ -11,7 +11,10 @@ import pytest
 from leadline.checker import Limits, Spec, Verdict
 from leadline.checker.drawing import Row
 from leadline.checker.engines import ENGINES
-from leadline.invariants.catalog import CATALOG, TXN_LIVENESS, TXN_PROPERTIES, find, txn_with_mistake
+from leadline.invariants.catalog import CATALOG, find
+from leadline.invariants.families.txn import LIVENESS as TXN_LIVENESS
+from leadline.invariants.families.txn import PROPERTIES as TXN_PROPERTIES
+from leadline.invariants.families.txn import TXN
 from leadline.model.txn.drawing import rows
 from leadline.model.txn.explanation import events
 from leadline.model.txn.mistakes import MISTAKES
@@ -158,7 +161,7 @@ def test_a_coordinator_that_does_not_resume_leaves_a_decided_transaction() -> No
     (mistake,) = [each for each in MISTAKES if each.name == "transactions-not-completed-after-failover"]
     column = column_of("txn/kip-890-2")
     assert column is not None
-    found = stuck(txn_with_mistake(mistake, column), {**mistake.bounds})
+    found = stuck(TXN.with_mistake(mistake, column), {**mistake.bounds})
     assert set(found) == {"every_transaction_ends", "decided_transactions_complete", "lso_moves_on"}
 
 

@@ -18,8 +18,10 @@ from leadline.checker.result import Verdict
 from leadline.checker.spec import Spec
 from leadline.invariants.audit.cluster import audit
 from leadline.invariants.audit.partition import CHECKS
-from leadline.invariants.catalog import CATALOG, CONTROL_PROPERTIES, TXN_PROPERTIES
+from leadline.invariants.catalog import CATALOG
 from leadline.invariants.durability import strong_isr
+from leadline.invariants.families.control import PROPERTIES as CONTROL_PROPERTIES
+from leadline.invariants.families.txn import PROPERTIES as TXN_PROPERTIES
 from leadline.invariants.logs import follower_log_is_prefix
 from leadline.invariants.promises import committed_never_lost
 from leadline.invariants.view import Complaint

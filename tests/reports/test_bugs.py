@@ -10,6 +10,7 @@ import pytest
 from leadline.checker import Verdict
 from leadline.checker.engines import ENGINES
 from leadline.checker.errors import LeadlineError
+from leadline.invariants.catalog import column_of
 from leadline.model.kafka.releases import RELEASES
 from leadline.reports.bugs import (
     CONTROL,
@@ -17,7 +18,6 @@ from leadline.reports.bugs import (
     TRANSACTIONS,
     Bug,
     BugSearch,
-    column_of,
     read_archive,
 )
 from leadline.reports.known_bugs import known_bugs_within

@@ -13,7 +13,10 @@ import pytest
 from leadline.checker import Spec, Verdict
 from leadline.checker.errors import LeadlineError
 from leadline.invariants.assignment import completion_keeps_min_isr
-from leadline.invariants.catalog import CATALOG, KAFKA_LIVENESS, KAFKA_PROPERTIES, KRAFT_PROPERTIES
+from leadline.invariants.catalog import CATALOG
+from leadline.invariants.families.kafka import KRAFT_PROPERTIES
+from leadline.invariants.families.kafka import LIVENESS as KAFKA_LIVENESS
+from leadline.invariants.families.kafka import PROPERTIES as KAFKA_PROPERTIES
 from leadline.invariants.promises import durable_after_few_unclean_stops
 from leadline.model.control.releases import RELEASES as CONTROL_RELEASES
 from leadline.model.kafka.releases import DESIGNS, RELEASES

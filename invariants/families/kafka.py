@@ -1,0 +1,126 @@
+"""The `kafka` family, Kafka's releases, and the `rpc` family, designs of KIPs with the same actions.
+
+Both consist of brokers that send requests to each other, and of a controller that never fails.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import attrs
+
+from leadline.checker.spec import Spec
+from leadline.invariants import (
+    assignment,
+    candidates,
+    durability,
+    followers,
+    leadership,
+    logs,
+    progress,
+    promises,
+    watermarks,
+    witnesses,
+)
+from leadline.model.family import Family, Mutations
+from leadline.model.kafka import drawing, state
+from leadline.model.kafka.actions import actions_of
+from leadline.model.kafka.bounds import Spent
+from leadline.model.kafka.horizon import ends_at_a_bound
+from leadline.model.kafka.mistakes import MISTAKES, NOT_MUTATED, ONLY_WITH, RULES_SHOWN_WITH, why_harmless
+from leadline.model.kafka.protocols import Protocol
+from leadline.model.kafka.releases import DESIGNS, KRAFT, RELEASES, Column
+from leadline.model.rules import Rule
+
+PROPERTIES = (
+    promises.committed_never_lost,
+    promises.acked_never_lost,
+    promises.durable_as_promised,
+    promises.reads_monotonic,
+    promises.reads_not_taken_back,
+    followers.follower_reads,
+    candidates.leader_candidates_complete,
+    candidates.isr_joined_with_all,
+    candidates.quorum_in_maximal_isr,
+    candidates.isr_within_replicas,
+    candidates.isr_and_elr_disjoint,
+    candidates.isr_members_active,
+    durability.weak_isr,
+    durability.strong_isr,
+    watermarks.hw_within_log,
+    watermarks.hw_monotonic,
+    logs.follower_log_is_prefix,
+    logs.logs_prefix_consistent,
+    logs.log_matching,
+    logs.epochs_monotonic_in_log,
+    leadership.leader_in_isr,
+    leadership.leaders_elected_alive,
+    leadership.one_leader_per_epoch,
+    followers.remote_leo_not_ahead,
+    followers.brokers_keep_running,
+    witnesses.record_committed,
+    witnesses.leadership_moves,
+    witnesses.log_truncated,
+    witnesses.broker_rejoins_isr,
+)
+
+LIVENESS = (
+    progress.leader_known,
+    progress.epoch_known,
+    progress.all_committed_again,
+    progress.writes_answered,
+    progress.caught_up_in_isr,
+    progress.isr_full_when_quiet,
+    progress.truncation_ends,
+    progress.can_recover,
+    *progress.RECOVERIES,
+)
+"""Checked only if they are named, because they need every state and step of a search."""
+
+OPTIONAL = (promises.durable_after_few_unclean_stops,)
+"""Properties of Kafka that are checked only if they are named."""
+
+KRAFT_PROPERTIES = (assignment.reassignment_as_asked, assignment.added_or_removed)
+"""The properties of releases in whose model replicas can be reassigned."""
+
+KRAFT_OPTIONAL = (assignment.completion_keeps_min_isr, progress.reassignments_end)
+"""Checked only if they are named, in releases in whose model replicas can be reassigned."""
+
+
+def _spec(column: Column, protocol: Protocol) -> Spec[state.Partition]:
+    return Spec(
+        name=f"{column.name.partition('/')[0]}/{protocol.name}",
+        summary=protocol.summary,
+        note=column.note,
+        initial_states=functools.partial(state.initial_states, protocol=protocol),
+        actions=actions_of(protocol),
+        properties=(*PROPERTIES, *(KRAFT_PROPERTIES if protocol.reassigns else ())),
+        optional=(*OPTIONAL, *LIVENESS, *(KRAFT_OPTIONAL if protocol.reassigns else ())),
+        cut=ends_at_a_bound,
+        bounds=column.bounds,
+        distance=logs.distance_to_divergence,
+        drawing=drawing.KRAFT_DRAWING if column.controller == KRAFT else drawing.DRAWING,
+    )
+
+
+def _is_mutated(rule: Rule, column: Column) -> bool:
+    other, needed = ONLY_WITH.get(rule.name, (rule.name, column.values[rule.name]))
+    return column.values[other] == needed and rule.name not in NOT_MUTATED
+
+
+_COMMON: dict[str, Any] = {
+    "releases": RELEASES,
+    "make": _spec,
+    "perturbations": tuple(field.name for field in attrs.fields(Spent)),
+    "mutations": Mutations(
+        mistakes=MISTAKES,
+        concerns=_is_mutated,
+        shown_with=RULES_SHOWN_WITH,
+        harmless=lambda rule, value, column: why_harmless(rule, column.values[rule.name], value),
+    ),
+}
+
+KAFKA: Family[Column] = Family(name="kafka", columns=RELEASES, **_COMMON)
+
+RPC: Family[Column] = Family(name="rpc", columns=DESIGNS, **_COMMON)
