@@ -13,7 +13,7 @@ from leadline.invariants.families.txn import TXN
 from leadline.model.family import Family
 from leadline.model.rules import RuleColumn
 
-__all__ = ["CATALOG", "FAMILIES", "column_of", "family_of", "find", "mutations"]
+__all__ = ["CATALOG", "FAMILIES", "column_of", "find", "mutations"]
 
 FAMILIES: dict[str, Family[Any]] = {family.name: family for family in (ATOMIC, RPC, KAFKA, TXN, CONTROL)}
 """The families of specs, keyed by the part of their specs' names before the slash. A new family is added here."""
@@ -23,14 +23,9 @@ CATALOG: dict[str, Spec[Any]] = {
 }
 
 
-def family_of(reference: str) -> Family[Any] | None:
-    """Return the family of the spec with the given name or alias, or None if there is no such family."""
-    return FAMILIES.get(reference.partition("/")[0])
-
-
 def column_of(reference: str) -> RuleColumn | None:
     """Return the column of the spec with the given name or alias; see `find`."""
-    family = family_of(reference)
+    family = FAMILIES.get(reference.partition("/")[0])
     return None if family is None else family.column_of(reference)
 
 
@@ -48,8 +43,8 @@ def find(reference: str) -> Spec[Any] | None:
     """
     if reference in CATALOG:
         return CATALOG[reference]
-    family, column = family_of(reference), column_of(reference)
-    return None if family is None or column is None else family.spec(column)
+    column = column_of(reference)
+    return None if column is None else FAMILIES[reference.partition("/")[0]].spec(column)
 
 
 def mutations(reference: str) -> list[Mutation]:

@@ -25,10 +25,9 @@ from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import read_toml
 from leadline.checker.support.messages import nearest
-from leadline.invariants import catalog
 from leadline.model.kafka.bounds import NO_LIMIT
 from leadline.model.rules import RuleColumn
-from leadline.reports.loading import load_spec
+from leadline.reports.loading import load_spec, shipped_column
 
 SHIPPED = Path(__file__).resolve().with_name("bugs.toml")
 
@@ -339,7 +338,7 @@ def _is_about(bug: Bug | UnmodelledBug, ticket: str) -> bool:
 
 
 def _column(name: str) -> RuleColumn:
-    column = catalog.column_of(name)
+    column = shipped_column(name)
     if column is None:
         raise LeadlineError(f"the archive of bugs names {name}, which is not a release")
     return column
@@ -355,8 +354,7 @@ def _later(bug: Bug) -> Iterator[RuleColumn]:
     """Yield the releases after the fix, except those in which a rule has its old value again. This can happen with
     KRaft.
     """
-    family = catalog.family_of(bug.affected[0])
-    releases = [] if family is None else family.like(_column(bug.affected[0]))
+    releases: Sequence[RuleColumn] = load_spec(bug.affected[0]).family.like(_column(bug.affected[0]))
     every = [column.name for column in releases]
     fixed = [_column(name.partition("+")[0]).name for name in bug.fixed]
     first = min((every.index(name) for name in fixed if name in every), default=len(every))

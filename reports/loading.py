@@ -28,6 +28,7 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_a
 from leadline.checker.support.messages import nearest
 from leadline.checker.trace import Trace
+from leadline.model.rules import RuleColumn
 
 _PRIVATE = "_leadline_spec_"
 """The prefix of the module names given to users' files."""
@@ -124,6 +125,17 @@ def shipped_spec(name: str) -> Spec[object]:
             )
         raise SpecError(f"unknown spec {name!r}{nearest(name, CATALOG)} (`leadline specs` lists all specs)")
     return spec
+
+
+def shipped_column(name: str) -> RuleColumn | None:
+    """Return the column of a spec from the catalog, or None if there is no such spec.
+
+    Raises:
+        SpecError: if the name changes a rule that does not exist, or changes it to a value that does not exist.
+    """
+    from leadline.invariants.catalog import column_of
+
+    return column_of(name)
 
 
 def known_mutations(reference: str) -> list[Mutation]:

@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 
 from leadline.checker.spec import Spec
-from leadline.invariants import catalog
 from leadline.model.rules import RuleColumn
 from leadline.reports.bugs import Bug, read_archive
 from leadline.reports.loading import load_spec
@@ -76,7 +75,7 @@ def rule_table(spec: Spec[Any]) -> RuleTable | None:
     column: RuleColumn | None = spec.column
     if column is None:
         return None
-    base = catalog.column_of(column.name.partition("+")[0])
+    base = spec.family.column_of(column.name.partition("+")[0])
     assert base is not None
     itself = [base] if column.values != base.values else []
     spec_with, tickets_of = functools.partial(_with_rules, column, base), functools.partial(_tickets, column)

@@ -141,7 +141,7 @@ def test_only_the_command_line_and_the_loader_know_the_catalog() -> None:
     knowing = {
         module for module in FILES for imported, _ in imports_of(module) if imported == "leadline.invariants.catalog"
     }
-    assert knowing == {"leadline.reports.loading", "leadline.reports.cli.specs", "leadline.reports.answers.readings"}
+    assert knowing == {"leadline.reports.loading", "leadline.reports.cli.specs"}
 
 
 def test_only_the_commands_of_brokers_import_them_and_only_when_they_run() -> None:
