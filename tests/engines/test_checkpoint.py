@@ -528,7 +528,6 @@ IMPOSSIBLE: dict[str, Callable[[dict[str, Any], dict[str, NDArray[Any]]], object
     "slots that share bits": lambda saved, arrays: saved["search"]["places"].__setitem__(
         0, saved["search"]["places"][1]
     ),
-    "no calls": lambda saved, arrays: saved.pop("calls"),
 }
 
 
@@ -613,7 +612,7 @@ class Malice:
         return os.system, (f"touch {self.path}",)
 
 
-@pytest.mark.parametrize("name", ["search.pickle", "search.json", "spec.json", "calls.bin"])
+@pytest.mark.parametrize("name", ["search.pickle", "search.json", "spec.json", "parents.bin"])
 def test_no_pickle_in_a_folder_is_executed(name: str, whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "saved"
     shutil.copytree(whole, folder)

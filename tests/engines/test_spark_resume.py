@@ -19,7 +19,7 @@ import pytest
 from leadline.checker import LeadlineError, Limits, Spec, action
 from leadline.checker.engines import oracle
 from leadline.checker.engines import spark as distributed
-from leadline.checker.engines.compiled import resumption, search_identity
+from leadline.checker.engines.compiled import search_identity
 from leadline.checker.engines.spark.session import Session
 from leadline.checker.settings import SparkSettings, SparkTuning, Tuning
 from leadline.checker.support.durable import sealed
@@ -83,7 +83,7 @@ def loaded(file: Path) -> Spec[Any]:
 
 @pytest.mark.parametrize("form", sampled([*FORMS], 4))
 def test_changed_data_is_refused(form: str, spark: Session, tmp_path: Path) -> None:
-    """Even where the digest of the code does not show the change: all calls that were learned from are made again."""
+    """Even where the digest of the code does not show the change: all saved states are expanded again."""
     file, place = tmp_path / f"{form.replace(' ', '_')}_pair.py", tmp_path / "work"
     file.write_text(SOURCE.format(form=FORMS[form]))
     (tmp_path / "limits.json").write_text(json.dumps({"most": 7}))
@@ -97,8 +97,7 @@ def test_changed_data_is_refused(form: str, spark: Session, tmp_path: Path) -> N
         assert len(list((place / "levels").glob("*.json"))) == 12
         (tmp_path / "limits.json").write_text(json.dumps({"most": 8}))
         changed = f"the search in {place} cannot be resumed: the spec or its data has changed since it was saved: "
-        no_sample = mock.patch.object(resumption, "EXPANDED_AGAIN", 0)  # so that only the calls show the change
-        with no_sample, pytest.raises(LeadlineError, match=changed):
+        with pytest.raises(LeadlineError, match=changed):
             distributed.explore(loaded(file), settings=SparkSettings(resume=str(place), tuning=SIZES))
         (tmp_path / "limits.json").write_text(json.dumps({"most": 7}))
         spec = loaded(file)

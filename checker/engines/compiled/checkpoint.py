@@ -1,7 +1,7 @@
 """Saves a search to a folder on disk, so that it can be resumed. A saved search is called a checkpoint.
 
 The folder contains three kinds of files. ``spec.json`` contains the identity of the search. Array files contain the
-states, the steps by which the states were found, and the recorded calls; new entries are appended to them.
+states and the steps by which the states were found; new entries are appended to them.
 ``search.json`` contains the position of the search, the number of valid entries of each array, and the checksums. It is
 replaced only after the arrays have been written to disk, so the folder is always consistent. The folder is locked while
 a search uses it.
@@ -29,7 +29,6 @@ from leadline.checker.engines.compiled.resumption import Hashes, Resumption, Sav
 from leadline.checker.engines.compiled.search_identity import identity, refuse_other, refuse_other_format
 from leadline.checker.engines.compiled.snapshot import Snapshot
 from leadline.checker.engines.compiled.store import arrival_type
-from leadline.checker.engines.learning import call_log
 from leadline.checker.errors import Damaged, LeadlineError
 from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
@@ -41,7 +40,7 @@ S = TypeVar("S")
 
 _ENGINE = "compiled"
 _SPEC, _SEARCH = "spec.json", "search.json"
-_PARENTS, _ARRIVALS, _CALLS = "parents.bin", "arrivals.bin", "calls.bin"
+_PARENTS, _ARRIVALS = "parents.bin", "arrivals.bin"
 
 _PIECE = 2**26
 """The number of bytes of an array that are written or read at a time."""
@@ -131,10 +130,14 @@ class Checkpoint:
         try:
             return self._resumed(spec, json.loads(unsealed(data, path)))
         except SpecChanged as change:
-            why = f"because the spec or its data has changed: {change}"
-            raise LeadlineError(f"the search in {self.folder} cannot be resumed {why}") from change
+            raise self.changed(change) from change
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
             raise Damaged(f"{path} is damaged: {error}") from error
+
+    def changed(self, change: SpecChanged) -> LeadlineError:
+        """Return the error to raise if the spec has changed since the search was saved."""
+        why = f"because the spec or its data has changed: {change}"
+        return LeadlineError(f"the search in {self.folder} cannot be resumed {why}")
 
     def _resumed(self, spec: Spec[S], found: dict[str, Any]) -> Snapshot:
         """Recompute the saved search's values by calling the spec, and return the position of the search."""
@@ -148,11 +151,9 @@ class Checkpoint:
             self._mapped(_PARENTS, np.dtype(np.uint32), (count,)),
             self._mapped(_ARRIVALS, kind, (count,)),
         )
-        calls = self._mapped(_CALLS, call_log.NUMBER, (found["calls"],))
-        outside = np.unpackbits(saved.outside, count=count if len(saved.outside) else 0).view(np.bool_)
-        arrays = SavedStates(saved.packing, states, parents, arrivals, saved.initials, saved.progression.next, outside)
-        resumption = Resumption(spec, saved.adjustments, hashes, arrays)
-        resumption.compare(saved.log.read(calls))
+        saved.found = SavedStates(saved.packing, states, parents, arrivals, saved.initials)
+        saved.place = str(self.folder)
+        resumption = Resumption(spec, saved.adjustments, hashes, saved.found)
         self._written.unused = resumption.unused
         saved.values, saved.members = resumption.values, resumption.members
         return saved
@@ -193,26 +194,6 @@ class Checkpoint:
             self._remove_states()
         self._written = _Written()
 
-    def read(self, saved: Snapshot, states: Array, parents: Array, arrivals: Array) -> None:
-        """Read the states and their predecessors from the files into arrays.
-
-        Parameters:
-            saved: the position of the saved search.
-            states, parents, arrivals: the arrays to fill; see `Store`.
-
-        Raises:
-            LeadlineError: if a file cannot be read.
-            Damaged: if a file is too short, or its checksum does not match.
-        """
-        for name, array in _files(saved.packings, states, parents, arrivals):
-            path, checksum = self.folder / name, 0
-            with _trouble(f"cannot read {path}"), path.open("rb") as file:
-                for piece in _pieces(array[: saved.count]):
-                    if file.readinto(piece) != len(piece):
-                        raise Damaged(f"{path} is damaged: the file is too short")
-                    checksum = zlib.crc32(piece, checksum)
-            self._check_checksum(name, checksum)
-
     def save(self, saved: Snapshot, states: Array, parents: Array, arrivals: Array) -> None:
         """Save a search.
 
@@ -230,20 +211,16 @@ class Checkpoint:
             is_grown = array is not states or saved.packings == self._written.packings
             begin = self._written.states if is_grown else 0
             written.checksums[name] = self._append(name, begin, array[begin : saved.count])
-        calls = np.array(saved.log.pending, call_log.NUMBER)
-        written.checksums[_CALLS] = self._append(_CALLS, saved.log.written, calls)
         found = {
             "search": saved.as_json(),
             "values": hashes.values,
             "members": hashes.members,
-            "calls": saved.log.written + len(calls),
             "checksums": written.checksums,
         }
         with _trouble(f"cannot write {self.folder / _SEARCH}"):
             sync_folder(self.folder)
             replace_file(self.folder / _SEARCH, sealed(json.dumps(found).encode()))
             self._remove_states(but=_states(saved.packings))
-        saved.log.keep_written()
         self._written = written
 
     def _append(self, name: str, begin: int, array: Array) -> int:

@@ -115,7 +115,7 @@ class Expander(Generic[S]):
             SpecError: if an action or a property raised an exception or is not a pure function.
             ShapeChanged, NotRecorded, NewKind: if the search must start again; see `Adjustments`.
         """
-        store, count = self.store, self.store.count
+        store, count = self.store, self.store.stored
         self.learner.compare(store.states, first, last)
         wanted = np.array(still_evaluated(self.tables.step_checks, steps_wanted), np.bool_)
         parts, buffers = self.generate(first, last, wanted)
@@ -153,6 +153,27 @@ class Expander(Generic[S]):
             found = self._generated(first, last, wanted)
             if found is not None:
                 return found
+
+    def other_action(self, found: NextStates, last: int) -> int | None:
+        """Compare the next states of a block with the states of a saved search that are loaded into the store.
+
+        Parameters:
+            found: the result of the last call to `find`.
+            last: the index after the last state of the block.
+
+        Returns:
+            The index of an action instance that does not lead to the saved states, or None if the same states were
+            found by the same steps.
+        """
+        store, filled = self.store, found.parts.cursors[:, kernel.FILLED]
+        for part, count in enumerate(filled):
+            if found.new[part]:
+                return int(found.buffers.trees[part, np.argmax(found.buffers.places[part, :count] >= 0)])
+        wrong = kernel.first_not_found(
+            store.count, store.found_from(last), np.array(found.parts.ends), filled, found.buffers.arrays, store.states,
+            store.parents, store.arrivals,
+        )  # fmt: skip
+        return None if wrong < 0 else int(store.arrivals[wrong])
 
     def keep(self, found: NextStates, dead_wanted: int, most: int | None = None) -> BlockResult:
         """Count the steps of a block and add its new states to the store. This method must not be interrupted.
@@ -428,13 +449,13 @@ class Expander(Generic[S]):
         """Repack all states, with more bits for the slots that need them."""
         members = len(self.layout.members)
         packing = Packing(self.sizes(), spare=members and 16 + members // 2)
-        self.watch.need(8 * packing.words * self.store.count)
+        self.watch.need(8 * packing.words * self.store.stored)
         self.store.repack(packing)
 
     def _make_room(self, coming: int) -> None:
         """Make room in the store for more states. Raise StopSearch if there is not enough memory."""
         self.watch.need(self.store.bytes_to_grow(coming))
-        if self.store.count + coming > self.store.room:
+        if self.store.stored + coming > self.store.room:
             raise StopSearch(self.no_room())
         with interrupts_wait():
             self.store.grow(coming)

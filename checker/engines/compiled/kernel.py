@@ -546,6 +546,33 @@ def first_impossible(first, last, initials, instances, sizes, states, parents, a
 
 
 @njit(nogil=True)
+def first_not_found(begin, end, ends, filled, generated, states, parents, arrivals):
+    """Return the index of the first state to which the recorded step does not lead, or -1 if there is no such state.
+
+    Parameters:
+        begin, end: the range of states to check, excluding `end`. Their predecessors are in the block.
+        ends: for each part of the block, the index of its first state; followed by the end of the block.
+        filled: for each part, the number of filled entries in its buffer.
+        generated: the next states of all parts; see `SuccessorArrays`.
+    """
+    begins, found, _, found_parents, trees, _, _, _, _ = generated
+    part = 0
+    for index in range(begin, end):
+        parent = np.int64(parents[index])
+        while parent >= ends[part + 1]:
+            part += 1
+        place, is_found = np.int64(begins[part, parent - ends[part]]), False
+        while not is_found and place < filled[part] and found_parents[part, place] == parent:
+            is_found = trees[part, place] == arrivals[index]
+            for cell in range(states.shape[1]):
+                is_found = is_found and found[part, place, cell] == states[index, cell]
+            place += 1
+        if not is_found:
+            return index
+    return -1
+
+
+@njit(nogil=True)
 def note_holders(first, last, begins, states, word, shift, mask, holders):
     """For each value index of each slot, find the first state that contains it.
 

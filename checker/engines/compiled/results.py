@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 
 from leadline.checker.coverage import FieldCoverage, FieldValues
 from leadline.checker.engines.compiled.expander import Expander
+from leadline.checker.engines.compiled.position import Position
+from leadline.checker.engines.compiled.resumption import SpecChanged
+from leadline.checker.engines.compiled.snapshot import Snapshot
+from leadline.checker.engines.compiled.store import Store
 from leadline.checker.engines.evidence import Sighting
 from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.observing.nodes import Leaf, Node, Parts, Struct
@@ -64,6 +68,40 @@ def violated(
     pairs = zip(checks, (*seen, *steps_seen), strict=True)
     names = [item.name for item, shown in pairs if shown and not item.kind.is_witness]
     return [*names, DEADLOCK.name] if tables.spec.check_deadlock and dead else names
+
+
+def refuse_changed(tables: TransitionTables[S], saved: Snapshot, at: Position, store: Store) -> None:
+    """Compare a saved search with the results of expanding and checking its states again.
+
+    Parameters:
+        tables: the transition tables.
+        saved: the saved search.
+        at, store: the position of the repeated search, and its states.
+
+    Raises:
+        SpecChanged: if the results differ. The message names the action or property.
+    """
+    before, spec, then_outside = saved.progression, tables.spec, np.unpackbits(saved.outside)
+    for instance, now, then in zip(spec.instances, at.counts[:, 0], before.counts[:, 0], strict=True):
+        if now != then:
+            raise SpecChanged(f"action {instance} has {now:,} steps instead of the {then:,} in the saved search")
+    checked = before.checked
+    same = [[index for index in seen if index < checked] == then for seen, then in zip(at.seen, before.seen)]
+    same += [[*map(_step, steps)] == [*map(_step, then)] for steps, then in zip(at.steps_seen, before.steps_seen)]
+    for item, is_same in zip((*tables.state_checks, *tables.step_checks), same, strict=True):
+        if not is_same:
+            raise SpecChanged(f"{item.kind.value} {item.name} does not have the same results as in the saved search")
+    outside = store.outside[:checked]
+    if not np.array_equal(outside, then_outside[: len(outside)]):
+        raise SpecChanged("`within` does not have the same results as in the saved search")
+    if (store.counters != saved.counters).any() or at.dead != before.dead:
+        raise SpecChanged("the same states do not have the same numbers of steps as in the saved search")
+
+
+def _step(seen: tuple[int, int, Sequence[int]]) -> tuple[int, int, list[tuple[int, int]]]:
+    """Return a step without the slots that contain 0, because the number of slots grows with the members found."""
+    before, tree, row = seen
+    return before, tree, [(slot, number) for slot, number in enumerate(row) if number]
 
 
 def sightings(

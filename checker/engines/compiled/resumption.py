@@ -1,15 +1,15 @@
-"""Restores the values of a saved search from its spec, and checks that the spec has not changed.
+"""Restores the values of a saved search from its spec.
 
 A checkpoint contains the indices of values instead of values. To find the value for an index, the spec's actions are
 called again along a path from an initial state to the first state that contains the index. If a call returns several
-next states, the next state on the path is recognized by the 64-bit hashes of its values. To check that the spec has not
-changed, every recorded call is repeated, and some states are expanded again.
+next states, the next state on the path is recognized by the 64-bit hashes of its values. The hashes decide nothing
+else: `CompiledSearch` then expands and checks every saved state again, and compares the states themselves.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
@@ -19,16 +19,12 @@ from numpy.typing import NDArray
 
 from leadline.checker.content import content
 from leadline.checker.engines.compiled import kernel
-from leadline.checker.engines.learning.call_log import LoggedCall
-from leadline.checker.engines.learning.calls import Caller, Changes, Row
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import CHANGES, Adjustments
-from leadline.checker.engines.learning.tables import Numbers, TransitionTables
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.observing.domains import NO_VALUE
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.nodes import Collection, Leaf, Node, Parts, Struct
-from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.spec import Spec
 from leadline.checker.values import same
 
@@ -36,10 +32,6 @@ S = TypeVar("S")
 
 SLICE = 2**22
 """The number of states that compiled code processes between two checks for Ctrl-C."""
-
-EXPANDED_AGAIN = 500
-"""The maximum number of states that are expanded again, to check that their next states were saved."""
-
 
 Unused = Set[tuple[int, int]]
 """Pairs of a slot and a value index that no saved state contains; see `Resumption.unused`."""
@@ -99,8 +91,6 @@ class SavedStates:
         states: the packed states. The shape is (states, words).
         parents, arrivals: for each state, its predecessor and the action instance of the step between them.
         initials: the number of initial states. They come first.
-        expanded: the number of expanded states. They come before all unexpanded states.
-        outside: for each state, whether it violates `Spec.within`. Empty if the spec has no constraint.
     """
 
     packing: Packing
@@ -108,8 +98,6 @@ class SavedStates:
     parents: NDArray[np.uint32] | NDArray[np.int64]
     arrivals: NDArray[np.uint16] | NDArray[np.uint32]
     initials: int
-    expanded: int
-    outside: NDArray[np.bool_]
 
     def row(self, index: int) -> list[int]:
         """Return the value indices of a state, one per slot."""
@@ -154,7 +142,7 @@ class Resumption(Generic[S]):
         self._states: dict[int, S] = {}
         found = {index for known in holders for index in known if index >= 0}
         with _changed():
-            self._replay(found | set(self._sample()))
+            self._replay(found)
         for slot in self._slots.values():
             self.values[slot][0] = 0  # number 0 is the count of an absent member
 
@@ -180,12 +168,6 @@ class Resumption(Generic[S]):
         """Return a dict that maps each (collection path, member hash) pair to the member's slot."""
         slots = enumerate(self._hashes.members, self._hashes.first_member)
         return {member: slot for slot, member in slots if max(holders[slot][1:], default=-1) >= 0}
-
-    def _sample(self) -> list[int]:
-        expanded, outside = self._saved.expanded, self._saved.outside
-        within = np.flatnonzero(~outside[:expanded]) if len(outside) else np.arange(expanded)
-        places = np.linspace(0, len(within) - 1, min(EXPANDED_AGAIN, len(within)), dtype=np.int64)
-        return [int(index) for index in within[places]]
 
     def _replay(self, wanted: Iterable[int]) -> None:
         """Restore the given states, and all states on the paths to them, by calling the actions again."""
@@ -269,117 +251,6 @@ class Resumption(Generic[S]):
         return frozenset(
             (slot, number) for slot, known in slots for number, value in enumerate(known) if value is NO_VALUE
         )
-
-    def compare(self, calls: Iterable[LoggedCall]) -> None:
-        """Repeat the recorded calls, expand some states of the search again, and compare the results.
-
-        Parameters:
-            calls: the recorded calls.
-
-        Raises:
-            SpecChanged: if a call reads other slots or returns a different result than before, or if a state has
-                different next states.
-        """
-        with _changed():
-            numbers = Numbers(self.values, self.members)
-            tables = TransitionTables(self.spec, [], self._adjustments, numbers)
-            comparison = _Calls(tables.caller, self._hashes)
-            for call in calls:
-                if self._has_values(call.rows):
-                    comparison.make_again(call)
-            self._expand_sample()
-
-    def _has_values(self, rows: Sequence[Row]) -> bool:
-        """Return whether a value has been restored for every index in the given rows."""
-        first = self._hashes.first_member
-        numbers = [(slot, number) for row in rows for slot, number in enumerate(row) if number or slot < first]
-        return all(self.values[slot][number] is not NO_VALUE for slot, number in numbers)
-
-    def _expand_sample(self) -> None:
-        """Expand a sample of the saved states again. Raise SpecChanged if a next state was not saved."""
-        wanted: dict[int, str] = {}
-        for index in self._sample():
-            for instance in self.spec.instances:
-                for successor in self.spec.take(instance, self._states[index]):
-                    packed = self._saved.packing.pack(self._row(successor)).reshape(1, -1)
-                    wanted[int(_hashes(packed)[0])] = str(instance)
-        missing = np.array(sorted(wanted), np.uint64)
-        for first in range(0, len(self._saved.states), SLICE):
-            if not len(missing):
-                return
-            hashes = _hashes(self._saved.states[first : first + SLICE])
-            places = np.minimum(np.searchsorted(missing, hashes), len(missing) - 1)
-            missing = np.delete(missing, np.unique(places[missing[places] == hashes]))
-        if len(missing):
-            raise SpecChanged(
-                f"action {wanted[int(missing[0])]} does not lead to the same states as in the saved search"
-            )
-
-
-class _Calls(Generic[S]):
-    """Repeats recorded calls, and compares their results with the recorded results.
-
-    Parameters:
-        caller: makes calls with the restored values.
-        hashes: the saved hashes of the values.
-    """
-
-    def __init__(self, caller: Caller[S], hashes: Hashes) -> None:
-        self._caller, self._layout, self._hashes = caller, caller.layout, hashes
-        self._hash_of: dict[tuple[int, int], int] = {}
-
-    def make_again(self, logged: LoggedCall) -> None:
-        """Repeat a recorded call. Check that it reads no additional slots and returns the same result.
-
-        Raises:
-            SpecChanged: if the call reads a slot that was not read before, or returns a different result.
-        """
-        caller, tree = self._caller, logged.tree
-        caller.precision[tree] = logged.precision
-        if not self._is_as_logged(logged):
-            told_apart, caller.told_apart[tree] = caller.told_apart[tree], frozenset()
-            caller.precision[tree] = logged.precision
-            if not self._is_as_logged(logged):  # repeated without distinctions by type that were added later
-                raise SpecChanged(f"{caller.name_of(tree)} does not return the same results as in the saved search")
-            caller.told_apart[tree] = told_apart
-
-    def _is_as_logged(self, logged: LoggedCall) -> bool:
-        call = self._caller.make(logged.tree, logged.rows)
-        reads = {slot for slot in call.reads if slot % SECOND < logged.slots}
-        if not reads <= logged.reads:
-            return False
-        if isinstance(call.gave, list) and isinstance(logged.gave, list):
-            then = [self._written(logged, step, self._saved_hash) for step in logged.gave]
-            now = [self._written(logged, step, self._hash) for step in call.gave]
-            return sorted(then) == sorted(now)
-        return call.gave == logged.gave
-
-    def _written(self, logged: LoggedCall, step: Changes, hashed: Callable[[int, int], int]) -> list[tuple[int, int]]:
-        """Return the slots that a step writes, each with the hash of the written value. Omit slots that the call has
-        read and whose value stays the same.
-        """
-        (row,) = logged.rows
-        written = []
-        for slot, number in sorted(step.items()):
-            if slot >= logged.slots and not number:
-                continue  # an absent member, which was found after the call was recorded
-            if slot not in logged.reads or slot >= len(row) or row[slot] != number:
-                written.append((slot, hashed(slot, number)))
-        return written
-
-    def _saved_hash(self, slot: int, number: int) -> int:
-        return self._hashes.values[slot][number]
-
-    def _hash(self, slot: int, number: int) -> int:
-        if (slot, number) not in self._hash_of:
-            self._hash_of[slot, number] = content("", self._layout.domains[slot].values[number])
-        return self._hash_of[slot, number]
-
-
-def _hashes(states: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    hashes = np.empty(len(states), np.uint64)
-    kernel.hash_all(np.ascontiguousarray(states), hashes)
-    return hashes
 
 
 def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: Container[int]) -> None:

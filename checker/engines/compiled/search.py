@@ -26,10 +26,10 @@ from leadline.checker.engines.compiled.pace import Pace
 from leadline.checker.engines.compiled.paths import Paths, steps_into
 from leadline.checker.engines.compiled.position import Position
 from leadline.checker.engines.compiled.problem import Problem
+from leadline.checker.engines.compiled.resumption import SpecChanged
 from leadline.checker.engines.compiled.snapshot import Snapshot
 from leadline.checker.engines.compiled.store import NotASearch, Store
 from leadline.checker.engines.evidence import property_results, states_shown, still_evaluated
-from leadline.checker.engines.learning.call_log import CallLog
 from leadline.checker.engines.learning.comparison import refuse_contradicted
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
@@ -73,8 +73,8 @@ class CompiledSearch(Generic[S]):
     Parameters:
         problem: the spec to search, with the limits and the resources.
         adjustments: what earlier attempts have found out about the spec.
-        saved: the checkpoint from which the search continues, or None for a new search.
-        numbers: the saved values in the order of their indices if the Spark engine resumes a search, otherwise None.
+        saved: the saved search that is continued, or None for a new search. Its states are expanded and checked again,
+            so that the result holds even if the spec reads data that has changed since they were saved.
 
     Attributes:
         at: the position of the search.
@@ -86,9 +86,8 @@ class CompiledSearch(Generic[S]):
         problem: Problem[S],
         adjustments: Adjustments = NO_ADJUSTMENTS,
         saved: Snapshot | None = None,
-        numbers: Numbers | None = None,
     ) -> None:
-        self._problem, self._adjustments, self._resumed = problem, adjustments, saved is not None
+        self._problem, self._adjustments, self._saved = problem, adjustments, saved
         self.spec, self.limits, self.workers = problem.spec, problem.limits, problem.workers
         self.budget, self.checkpoint, self.tuning = problem.budget, problem.checkpoint, problem.tuning
         self._began = time.process_time()
@@ -100,7 +99,9 @@ class CompiledSearch(Generic[S]):
         self._liveness_counts: LivenessCounts | None = None
         self._activity = ""
         self._is_cut_short = False  # if true, no checkpoint can be saved
-        tables = self._new_tables(saved, numbers)
+        first = self._initials[: self.limits.max_states] if saved is None else []
+        numbers = None if saved is None else Numbers(saved.values, saved.members)
+        tables = TransitionTables(self.spec, first, adjustments, numbers, purity=problem.purity, tuning=self.tuning)
         self._shown = np.zeros(len(tables.state_checks), np.int64)
         packing = Packing(tables.layout.sizes()) if saved is None else saved.packing
         self.at = Position.at_start(tables)
@@ -114,36 +115,20 @@ class CompiledSearch(Generic[S]):
         self._saved_at = self._reported_at = time.monotonic()
         self._pace = Pace(self.spec, self._cpu_seconds, problem.trend, self.tuning)
 
-    def _new_tables(self, saved: Snapshot | None, numbers: Numbers | None) -> TransitionTables[S]:
-        """Create the transition tables for this attempt. If a search was saved, the tables contain its values."""
-        problem, adjustments = self._problem, self._adjustments
-        first = self._initials[: self.limits.max_states] if saved is None else []
-        if saved is not None:
-            numbers = Numbers(saved.values, saved.members)
-        tables = TransitionTables(self.spec, first, adjustments, numbers, purity=problem.purity, tuning=self.tuning)
-        if saved is not None:
-            tables.slots_read, tables.reads_all, tables.log = saved.slots_read, saved.reads_all, saved.log
-        elif self.checkpoint is not None:
-            tables.log = CallLog()
-        return tables
-
     def _restore(self, saved: Snapshot) -> None:
-        store = self.expander.store
-        assert self.checkpoint is not None
-        self.at, store.counters, store.packings = saved.progression, saved.counters, saved.packings
-        no_room = self.budget.out_of_memory(store.bytes_used + store.bytes_to_grow(0))
-        if no_room or store.count > store.room:
+        store, found = self.expander.store, saved.found
+        assert found is not None
+        store.packings, self.at.seconds = saved.packings, saved.progression.seconds
+        no_room = self.budget.out_of_memory(
+            len(found.states) * store.bytes_per_state + store.bytes_to_grow(saved.count)
+        )
+        if no_room or saved.count > store.room:
             reason = no_room or self.expander.no_room()
-            raise LeadlineError(
-                f"{self.checkpoint.folder} contains {store.count:,} states, which do not fit in memory: {reason}"
-            )
-        self.checkpoint.read(saved, store.states, store.parents, store.arrivals)
-        store.outside[: store.count] = np.unpackbits(saved.outside, count=len(store.outside[: store.count]))
+            raise LeadlineError(f"{saved.place} contains {saved.count:,} states, which do not fit in memory: {reason}")
         try:
-            store.check(len(self._initials), self.expander.sizes(), len(self.spec.instances))
-            store.rebuild()
+            store.load(found, len(self.spec.instances), self.expander.sizes())
         except NotASearch as error:
-            raise Damaged(f"{self.checkpoint.folder} is damaged: {error}") from error
+            raise Damaged(f"{saved.place} is damaged: {error}") from error
 
     def _save_if_possible(self) -> None:
         """Write a checkpoint if checkpoints are enabled. If this fails, log a warning and continue."""
@@ -165,21 +150,17 @@ class CompiledSearch(Generic[S]):
         """
         if self.checkpoint is None:
             return
-        store, layout, tables = self.expander.store, self.expander.layout, self.expander.tables
-        assert tables.log is not None
+        store, layout = self.expander.store, self.expander.layout
         saved = Snapshot(
             adjustments=self._adjustments,
             values=[domain.values for domain in layout.domains],
             members=layout.members,
-            slots_read=tables.slots_read,
-            reads_all=tables.reads_all,
             packing=store.packing,
             packings=store.packings,
             initials=len(self._initials),
             counters=store.counters,
             outside=np.packbits(store.outside[: store.count]),
             progression=attrs.evolve(self.at, seconds=self.at.seconds + self.budget.seconds),
-            log=tables.log,
         )
         with interrupts_wait():
             self.checkpoint.save(saved, store.states, store.parents, store.arrivals)
@@ -199,7 +180,9 @@ class CompiledSearch(Generic[S]):
             stop = attempt(self.budget, self._check_liveness, self._out_of_memory)
         stop = attempt(self.budget, self.expander.tables.caller.purity.check_again) or stop
         stop = conclude(self.budget, stop)
-        if not self._is_cut_short and not self.budget.swallowed:
+        if self._saved is not None:
+            self._note = "the search was stopped before all saved states had been checked again"
+        elif not self._is_cut_short and not self.budget.swallowed:
             self._save_if_possible()
         return self._result(stop)
 
@@ -275,16 +258,15 @@ class CompiledSearch(Generic[S]):
     def _search(self) -> Stop | None:
         at, expander = self.at, self.expander
         self._check_states()
+        if self._saved is not None:
+            self._repeat(self._saved)
+        elif expander.store.count == len(self._initials):
+            self.save()  # fails now instead of later if values cannot be saved
         if expander.store.count < len(self._initials) or self._too_many(expander.store.count):
             raise self._cut_short()
-        if not self._resumed:
-            self.save()  # fails now instead of later if values cannot be saved
         while True:
-            if at.next == at.level_end:
-                if at.level_end == expander.store.count:
-                    return None
-                at.levels.append(at.next)
-                at.level_end = expander.store.count
+            if at.next == at.level_end and not self._begin_level():
+                return None
             if at.next == at.levels[-1]:
                 if stop := self.limits.stop_after(self._violated(), expander.within(0, expander.store.count)):
                     return stop
@@ -307,6 +289,34 @@ class CompiledSearch(Generic[S]):
             if self.checkpoint is not None and time.monotonic() - self._saved_at > self.checkpoint.every:
                 self._save_if_possible()
             self._expand(min(at.next + self._block(), at.level_end))
+
+    def _begin_level(self) -> bool:
+        """Go on to the next level. Return False if it has no states."""
+        at, count = self.at, self.expander.store.count
+        if at.level_end == count:
+            return False
+        at.levels.append(at.next)
+        at.level_end = count
+        return True
+
+    def _repeat(self, saved: Snapshot) -> None:
+        """Expand and check all states of a saved search again, in the order of the search, and compare the results.
+
+        The saved states are already in the store, so that only the learned results, the predicates, and the calls that
+        are not learned are repeated. The result is then the same as that of a search without a checkpoint: nothing that
+        it depends on was taken from an earlier run, except states that have now been found again by the same steps.
+
+        Raises:
+            SpecChanged: if an action does not lead to the same states, or a property does not have the same results.
+        """
+        at, before, store = self.at, saved.progression, self.expander.store
+        while at.next < before.next:
+            if at.next == at.level_end and not self._begin_level():
+                break
+            self.expander.watch.pause()
+            self._expand(min(at.next + self._block(), at.level_end, before.next))
+        results.refuse_changed(self.expander.tables, saved, at, store)
+        self._saved, store.loaded = None, 0
 
     def _block(self) -> int:
         """Return the number of states to expand next. States with many steps are expanded in smaller blocks."""
@@ -336,11 +346,20 @@ class CompiledSearch(Generic[S]):
         """Expand all states before index `last` that have not been expanded yet."""
         at, expander, traces = self.at, self.expander, self.limits.traces
         found = expander.find(at.next, last, [traces - len(steps) for steps in at.steps_seen])
-        cut_short = self._too_many(expander.store.count + sum(found.new))
+        is_repeated, first, end = self._saved is not None, expander.store.count, expander.store.found_from(last)
+        if is_repeated and (tree := expander.other_action(found, last)) is not None:
+            raise SpecChanged(
+                f"action {self.spec.instances[tree]} does not lead to the same states as in the saved search"
+            )
+        cut_short = not is_repeated and self._too_many(expander.store.count + sum(found.new))
         if cut_short:
             self._save_if_possible()  # after this block, no checkpoint can be saved
         with interrupts_wait():
             result = expander.keep(found, traces - len(at.dead), self.limits.max_states if cut_short else None)
+            if is_repeated:
+                expander.store.counters[kernel.STATES] = end
+                arrivals = expander.store.arrivals[first:end]
+                at.counts[:, 1] += np.bincount(arrivals, minlength=len(at.counts))
             at.counts += result.counts
             at.dead += result.dead
             for steps, more in zip(at.steps_seen, result.steps_seen, strict=True):
@@ -505,6 +524,9 @@ def explore(
                 except CHANGES as change:
                     problem.purity.check_again()
                     adjustments, saved = adjustments.after(change), None
+                except SpecChanged as change:
+                    assert folder is not None
+                    raise folder.changed(change) from change
                 if folder is not None:
                     folder.start_over()
 

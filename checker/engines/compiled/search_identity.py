@@ -12,7 +12,7 @@ from leadline.checker.observing.digest import code_digest
 from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
 
-FORMAT = 7
+FORMAT = 8
 """The version of the file format of a saved search."""
 
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.compiled.position import Position
-from leadline.checker.engines.compiled.resumption import Hashes
-from leadline.checker.engines.learning.call_log import CallLog
+from leadline.checker.engines.compiled.resumption import Hashes, SavedStates
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
 from leadline.checker.spec import Spec
@@ -30,7 +29,6 @@ class Snapshot:
         adjustments: what earlier attempts at the search have found out about the spec.
         values: for each slot, its values in the order of their indices.
         members: the collection members that have a slot; see `Layout`.
-        slots_read, reads_all: the slots that predicates have read; see `TransitionTables`.
         packing: the packing of the states.
         packings: the number of times that the states were repacked. This number is part of the name of the file that
             holds the states.
@@ -38,21 +36,20 @@ class Snapshot:
         counters: the counters of `kernel.append`.
         outside: for each state, a bit that is 1 if the state violates `Spec.within`.
         progression: the position of the search.
-        log: the recorded calls from which the search has learned.
+        found, place: if the search is resumed, the saved states and the path of the files; otherwise None and empty.
     """
 
     adjustments: Adjustments
     values: Sequence[Sequence[object]]
     members: Sequence[tuple[str, object]]
-    slots_read: list[set[int]]
-    reads_all: set[int]
     packing: Packing
     packings: int
     initials: int
     counters: NDArray[np.int64]
     outside: NDArray[np.uint8]
     progression: Position
-    log: CallLog = attrs.field(factory=CallLog)
+    found: SavedStates | None = None
+    place: str = ""
 
     @property
     def count(self) -> int:
@@ -93,12 +90,10 @@ class Snapshot:
             raise ValueError("the parts of the saved search are inconsistent")
 
     def as_json(self) -> dict[str, object]:
-        """Return the snapshot as an object that `json.dumps` accepts. Omit the values, the members and the log."""
+        """Return the snapshot as an object that `json.dumps` accepts. Omit the values, the members and the states."""
         at = self.progression
         return {
             "adjustments": {name: sorted(found) for name, found in attrs.asdict(self.adjustments).items()},
-            "slots_read": [sorted(slots) for slots in self.slots_read],
-            "reads_all": sorted(self.reads_all),
             "sizes": self.packing.sizes,
             "words": self.packing.words,
             "places": self.packing.places,
@@ -111,7 +106,7 @@ class Snapshot:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> Snapshot:
-        """Restore a snapshot, without values, members or log, from an object that `as_json` returned.
+        """Restore a snapshot, without values, members or states, from an object that `as_json` returned.
 
         Raises:
             ValueError, TypeError, KeyError: if the object was not returned by `as_json`.
@@ -120,8 +115,6 @@ class Snapshot:
             adjustments=Adjustments(**{name: frozenset(items) for name, items in found["adjustments"].items()}),
             values=[],
             members=[],
-            slots_read=[set(slots) for slots in found["slots_read"]],
-            reads_all=set(found["reads_all"]),
             packing=Packing.of_places(found["sizes"], found["words"], found["places"]),
             packings=index(found["packings"]),
             initials=index(found["initials"]),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled.resumption import SavedStates
 from leadline.checker.engines.learning.arrays import Kept, Packed
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.workers import Workers
@@ -63,6 +64,8 @@ class Store:
             one. An empty entry is 0.
         counters: the counters of `kernel.append`, such as the number of states.
         packings: the number of times that the states were repacked.
+        loaded: the number of states that were loaded from a saved search. All of them are in the hash table, but they
+            count as found only after the search has found them again; see `load`.
     """
 
     def __init__(
@@ -76,10 +79,10 @@ class Store:
         tuning: Tuning = DEFAULT,
     ) -> None:
         self.packing, self.workers, self._slice = packing, workers, tuning.interruptible
-        self.packings = 0
+        self.packings = self.loaded = 0
         self.counters = np.zeros(kernel.COUNTERS, np.int64)
         self._arrival_type = arrival_type(instances)
-        room = max(first, SMALLEST_ROOM, min(MOST_STATES, memory // self._bytes_without_table))
+        room = max(first, SMALLEST_ROOM, min(MOST_STATES, memory // self.bytes_per_state))
         self.states, room = _reserve(room, np.uint64, packing.words)
         self.parents, room = _reserve(room, np.uint32)
         self.arrivals, self.room = _reserve(room, self._arrival_type)
@@ -90,8 +93,13 @@ class Store:
 
     @property
     def count(self) -> int:
-        """The number of states in the store."""
+        """The number of states found so far."""
         return int(self.counters[kernel.STATES])
+
+    @property
+    def stored(self) -> int:
+        """The number of states in the arrays and in the hash table, including loaded states not yet found again."""
+        return max(self.count, self.loaded)
 
     @property
     def packed(self) -> Packed:
@@ -106,10 +114,11 @@ class Store:
     @property
     def bytes_used(self) -> int:
         """The number of bytes that the states, their predecessors and the hash table use."""
-        return self.count * self._bytes_without_table + self.table.nbytes
+        return self.stored * self.bytes_per_state + self.table.nbytes
 
     @property
-    def _bytes_without_table(self) -> int:
+    def bytes_per_state(self) -> int:
+        """The number of bytes that a state and the step to it use, without the hash table."""
         return 8 * self.packing.words + 4 + self._arrival_type.itemsize
 
     def add(self, packed: NDArray[np.uint64]) -> None:
@@ -122,6 +131,30 @@ class Store:
         self.states[first:last], self.parents[first:last], self.arrivals[first:last] = packed, 0, 0
         self.counters[kernel.STATES] = last
         self.rebuild()
+
+    def load(self, saved: SavedStates, instances: int, sizes: Sequence[int]) -> None:
+        """Load the states of a saved search into an empty store. Only the initial states then count as found.
+
+        Parameters:
+            saved: the saved states.
+            instances: the number of action instances.
+            sizes: for each slot, the number of its values.
+
+        Raises:
+            NotASearch: if the states are inconsistent, so that no search can have saved them.
+        """
+        self.loaded = len(saved.states)
+        for first in range(0, self.loaded, self._slice):
+            part = slice(first, min(first + self._slice, self.loaded))
+            self.states[part], self.parents[part] = saved.states[part], saved.parents[part]
+            self.arrivals[part] = saved.arrivals[part]
+        self.check(saved.initials, sizes, instances)
+        self.rebuild()
+        self.counters[kernel.STATES] = saved.initials
+
+    def found_from(self, last: int) -> int:
+        """Return the index after the loaded states whose predecessors come before the state with index `last`."""
+        return int(np.searchsorted(self.parents[self.count : self.loaded], np.uint32(last))) + self.count
 
     def add_counters(self, more: NDArray[np.int64]) -> None:
         """Add the counters that `kernel.append` has set for one part of a block."""
@@ -139,7 +172,7 @@ class Store:
             self.rebuild(coming)
 
     def _table_size(self, coming: int) -> int:
-        wanted = int((self.count + coming) / FULLEST)
+        wanted = int((self.stored + coming) / FULLEST)
         if wanted <= len(self.table):
             return len(self.table)
         return min(max(wanted, int(len(self.table) * GROWTH)), LARGEST_TABLE)
@@ -154,12 +187,12 @@ class Store:
         if size > len(self.table):
             self.table = np.empty(0, np.uint64)  # frees the old table before the new one is allocated
             self.table = np.empty((size + regions - 1) // regions * regions, np.uint64)
-        for first in range(0, max(self.count, 1), self._slice):
-            last = min(first + self._slice, self.count)
+        for first in range(0, max(self.stored, 1), self._slice):
+            last = min(first + self._slice, self.stored)
             found = self.workers.run(
                 kernel.rebuild,
                 [(region, regions, first, last, self.states, self.table) for region in range(regions)],
-                alone=self.count < 10_000,
+                alone=self.stored < 10_000,
             )
             equal = max(index for index, _ in found)
             if equal >= 0:
@@ -178,8 +211,8 @@ class Store:
                 not possible.
         """
         packing = self.packing
-        for first in range(0, self.count, self._slice):
-            last = min(first + self._slice, self.count)
+        for first in range(0, self.stored, self._slice):
+            last = min(first + self._slice, self.stored)
             (wrong,) = self.workers.run(
                 kernel.first_impossible,
                 [
@@ -195,8 +228,8 @@ class Store:
     def repack(self, packing: Packing) -> None:
         """Repack all states with a different packing."""
         states, room = _reserve(self.room, np.uint64, packing.words)
-        for first in range(0, self.count, 2**20):
-            block = slice(first, min(first + 2**20, self.count))
+        for first in range(0, self.stored, 2**20):
+            block = slice(first, min(first + 2**20, self.stored))
             states[block] = self.packing.repack(self.states[block], packing)
         self.packing, self.states, self.room = packing, states, min(self.room, room)
         self.packings += 1

@@ -6,7 +6,6 @@ outcome for each step.
 
 from __future__ import annotations
 
-import operator
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.checker.engines.learning.arrays import Learned
-from leadline.checker.engines.learning.call_log import CallLog
 from leadline.checker.engines.learning.calls import Call, Caller, Changes, Row
 from leadline.checker.engines.learning.effort import Effort
 from leadline.checker.engines.learning.forest import Forest, TablesFull, with_room
@@ -120,7 +118,6 @@ class TransitionTables(Generic[S]):
         rows: the states in the parameter `states`, each given as one value index per slot.
         agreed: for each slot, the number of its values that have the same index in all processes of the search. None if
             there is only one process.
-        log: the log of the calls from which the search has learned, or None if no log is needed.
         reads_all: the predicates that were called without recording. They may have read any slot. Each predicate is
             given as its position among the predicates.
 
@@ -158,7 +155,6 @@ class TransitionTables(Generic[S]):
         self.slots_read: list[set[int]] = [set() for _ in (*self.state_checks, *self.step_checks)]
         self.compared = 0
         self.agreed: list[int] | None = None
-        self.log: CallLog | None = None
         self._unsure: set[int] = set()
         self._loops: dict[int, set[Construct]] = {}
         self.effort = Effort(len(self.forest.names), caller.tuning)
@@ -186,8 +182,7 @@ class TransitionTables(Generic[S]):
         arrays = self.leaf_start, self.leaf_count, self.keep, self.put
         values = sum(self.layout.sizes())
         objects = len(self.outcomes) * OUTCOME_BYTES + values * VALUE_BYTES
-        log = self.log.nbytes if self.log is not None else 0
-        return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects + log
+        return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects
 
     def learning(self, expanded: int, distinct: int, steps: int) -> Learning:
         """Return the statistics on learning, for reports.
@@ -357,8 +352,6 @@ class TransitionTables(Generic[S]):
         self._learn(tree, place, reads, call, rows, leaf)
         if tree in self.predicates:
             self._note_reads(tree - self.instances, call.reads)
-        if self.log is not None and self._is_agreed(rows, call):
-            self.log.note(tree, self.caller.precision[tree], self.layout.slots, rows, _logged(call, rows))
         if tree in self.predicates and self.effort.learned[tree] >= self.caller.tuning.apart_after:
             self.caller.take_apart(tree)
 
@@ -369,13 +362,6 @@ class TransitionTables(Generic[S]):
         if call.enumerated:  # members may be read in the arbitrary order of a set
             reads = self.forest.in_its_order(place, reads, *rows)
         self.forest.learn(tree, reads, leaf, place)
-
-    def _is_agreed(self, rows: tuple[Row, ...], call: Call) -> bool:
-        """Return whether all values in a call's states and result have the same indices in all processes."""
-        known = self.agreed
-        if known is None:
-            return True
-        return all(all(map(operator.lt, row, known)) for row in rows) and not call.writes_beyond(known)
 
     def _recorded_as(self) -> list[tuple[Precision, frozenset[type], frozenset[Place] | None]]:
         return [(*each, None) for each in zip(self.caller.precision, self.caller.told_apart, strict=True)]
@@ -528,16 +514,6 @@ class TransitionTables(Generic[S]):
             written if all(value < sizes[slot] for step in written for slot, value in step) else (((-1, leaf),),): leaf
             for written, leaf in self._leaves.items()
         }
-
-
-def _logged(call: Call, rows: tuple[Row, ...]) -> Call:
-    """Return the form of a call that is logged. For a divided call, all slots count as read, because the call is
-    checked later without dividing it.
-    """
-    if call.positions is None:
-        return call
-    reads = {slot + which * SECOND: number for which, row in enumerate(rows) for slot, number in enumerate(row)}
-    return attrs.evolve(call, reads=call.reads | reads)
 
 
 def calls_by_oracle(spec: Spec[S], expanded: int, distinct: int, steps: int) -> int:

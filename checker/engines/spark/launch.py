@@ -10,6 +10,7 @@ import attrs
 
 from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.compiled.problem import Problem
+from leadline.checker.engines.compiled.resumption import SpecChanged
 from leadline.checker.engines.learning.restart import CHANGES, Adjustments
 from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.progress import Progress
@@ -164,6 +165,8 @@ def _searched(
                 problem, adjustments, folder.manifest, folder.storage, folder.claim, shards, start, tuning, saved
             )
             return search.run()
+        except SpecChanged as change:
+            raise folder.manifest.changed(change) from change
         except CHANGES as change:
             adjustments = adjustments.after(change)
         saved, problem = None, attrs.evolve(problem, purity=Purity(problem.spec, problem.tuning))

@@ -1,7 +1,6 @@
 """The manifest of a work directory: the saved position of a search.
 
-The manifest, the files of the levels and the files of the recorded calls contain everything that is needed to resume
-the search. ``spec.json`` identifies the search. ``search.json`` contains the position, including the last complete
+The manifest and the files of the levels contain everything that is needed to resume the search. ``spec.json`` identifies the search. ``search.json`` contains the position, including the last complete
 level. It is replaced atomically after all files of a level have been written.
 
 A resumed search reads only numbers and names from these files, and executes no code from them. Values are not saved:
@@ -11,7 +10,8 @@ A resumed search reads only numbers and names from these files, and executes no 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+import itertools
 from contextlib import ExitStack
 from operator import index
 from pathlib import Path
@@ -21,17 +21,18 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled.position import Position
 from leadline.checker.engines.compiled.resumption import Hashes, Resumption, SavedStates, SpecChanged, Unused
 from leadline.checker.engines.compiled.search_identity import identity, refuse_other, refuse_other_format
+from leadline.checker.engines.compiled.snapshot import Snapshot
 from leadline.checker.engines.compiled.store import arrival_type
-from leadline.checker.engines.learning.call_log import CallLog, LoggedCall
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
 from leadline.checker.engines.learning.tables import Numbers
 from leadline.checker.engines.spark.levels import Level, read_part
-from leadline.checker.engines.spark.storage import Block, Storage
+from leadline.checker.engines.spark.storage import Storage
 from leadline.checker.engines.spark.tasks import FOUND, LEVELS, level_file
-from leadline.checker.engines.spark.worker import CALLS
 from leadline.checker.errors import Damaged, LeadlineError
 from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
@@ -65,7 +66,6 @@ class SearchPosition:
             step is given as the identifier of the state before it, the action instance, and the index of the value in
             each slot of the state after it.
         dead: the first deadlocked states (states without a next state).
-        logs: the locations of the recorded calls from which the transition tables were built.
         calls, compared, bytes, skew, spilled, seconds: see `Statistics`.
     """
 
@@ -80,18 +80,12 @@ class SearchPosition:
     seen: list[list[Place]]
     steps_seen: list[list[tuple[Place, int, list[int]]]]
     dead: list[Place]
-    logs: list[Block]
     calls: int
     compared: int
     bytes: int
     skew: float
     spilled: int
     seconds: float
-
-    def note_logs(self, more: Sequence[Block]) -> None:
-        """Add the locations of recorded calls that are not yet in `logs`."""
-        known = {block.file for block in self.logs}
-        self.logs += [block for block in more if block.file not in known]
 
     def as_json(self) -> dict[str, object]:
         """Return the position as an object that `json.dumps` accepts."""
@@ -122,7 +116,6 @@ class SearchPosition:
                 for steps in found["steps_seen"]
             ],
             dead=[*map(_place, found["dead"])],
-            logs=[Block(**block) for block in found["logs"]],
             skew=float(found["skew"]),
             spilled=index(found["spilled"]),
             seconds=float(found["seconds"]),
@@ -136,11 +129,11 @@ class Saved:
 
     Attributes:
         reached: the position that the search had reached.
-        numbers: the values of each slot, in the order of their indices.
+        snapshot: the saved search in the form in which the driver expands and checks its states again.
     """
 
     reached: SearchPosition
-    numbers: Numbers
+    snapshot: Snapshot
 
 
 class Manifest:
@@ -192,31 +185,26 @@ class Manifest:
         try:
             return self._resumed(spec, json.loads(data))
         except SpecChanged as change:
-            why = f"the spec or its data has changed since it was saved: {change}"
-            raise LeadlineError(f"the search in {place} cannot be resumed: {why}") from change
+            raise self.changed(change) from change
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
             raise Damaged(f"{path} is damaged: {error}") from error
 
     def _resumed(self, spec: Spec[S], found: dict[str, Any]) -> Saved:
         reached = SearchPosition.of_json(found["search"])
         self._hashes = Hashes(found["values"], [(path, hashed) for path, hashed in found["members"]])
-        with private_folder() as folder:
-            states = _gathered(self._storage, reached, folder, len(spec.instances))
-            resumption = Resumption(spec, reached.adjustments, self._hashes, states)
-            resumption.compare(self._calls(reached.logs))
+        with private_folder() as folder:  # the mapped files remain readable after the folder has been removed
+            snapshot = _snapshot(self._storage, reached, folder, spec)
+            assert snapshot.found is not None
+            resumption = Resumption(spec, reached.adjustments, self._hashes, snapshot.found)
         self._unused = resumption.unused
-        return Saved(reached, Numbers(resumption.values, resumption.members))
+        snapshot.values, snapshot.members = resumption.values, resumption.members
+        snapshot.check(spec, self._hashes)
+        return Saved(reached, snapshot)
 
-    def _calls(self, logs: Sequence[Block]) -> Iterator[LoggedCall]:
-        """Yield the recorded calls from which the transition tables were built. Yield a call only once, even if several
-        workers made it.
-        """
-        met: set[int] = set()
-        for block in logs:
-            for call in CallLog().read(self._storage.read(block)[0][CALLS]):
-                if call.key not in met:
-                    met.add(call.key)
-                    yield call
+    def changed(self, change: SpecChanged) -> LeadlineError:
+        """Return the error to raise if the spec has changed since the search was saved."""
+        why = f"the spec or its data has changed since it was saved: {change}"
+        return LeadlineError(f"the search in {self._storage.place} cannot be resumed: {why}")
 
     def save(self, reached: SearchPosition, numbers: Numbers) -> None:
         """Save the position after a complete level.
@@ -235,7 +223,7 @@ class Manifest:
     def start_over(self) -> None:
         """Remove the saved position and levels. They have become invalid, because the adjustments have changed."""
         self._hashes, self._unused = Hashes([], []), frozenset()
-        for name in (_SEARCH, LEVELS, FOUND, CALLS):
+        for name in (_SEARCH, LEVELS, FOUND):
             self._storage.remove(name)
 
     def clear(self) -> None:
@@ -254,22 +242,22 @@ def _identity(spec: Spec[S], limits: Limits) -> dict[str, object]:
     return identity(spec, limits, "spark")
 
 
-def _gathered(storage: Storage, reached: SearchPosition, folder: Path, instances: int) -> SavedStates:
-    """Return the states of all levels, in the order of discovery, as memory-mapped files.
+def _snapshot(storage: Storage, reached: SearchPosition, folder: Path, spec: Spec[S]) -> Snapshot:
+    """Return the saved search with the states of all levels, in the order of discovery, as memory-mapped files.
 
     Parameters:
         storage: the work directory.
         reached: the position of the saved search.
         folder: the folder for the files.
-        instances: the number of action instances.
+        spec: the spec.
 
     Raises:
         LeadlineError: if the files cannot be written.
         Damaged: if a file of a level is missing or damaged.
     """
-    packing = Packing(reached.sizes)
+    packing, instances = Packing(reached.sizes), len(spec.instances)
     kinds = {"state": np.dtype(np.uint64), "parent": np.dtype(np.int64), "arrival": arrival_type(instances)}
-    if any(reached.outside):
+    if spec.constraint is not None:
         kinds["outside"] = np.dtype(np.bool_)
     ends = [0]
     try:
@@ -290,12 +278,32 @@ def _gathered(storage: Storage, reached: SearchPosition, folder: Path, instances
     arrays: dict[str, NDArray[Any]] = {
         name: np.memmap(folder / name, kind, "r", shape=shapes.get(name, (ends[-1],))) for name, kind in kinds.items()
     }
-    return SavedStates(
+
+    def index(place: Place) -> int:
+        return ends[place[0] - 1] + place[1]
+
+    counters = reached.counters.copy()
+    counters[kernel.STATES] = ends[-1]
+    return Snapshot(
+        adjustments=reached.adjustments,
+        values=[],
+        members=[],
         packing=packing,
-        states=arrays["state"],
-        parents=arrays["parent"],
-        arrivals=arrays["arrival"],
+        packings=0,
         initials=ends[1],
-        expanded=ends[-2],
-        outside=arrays.get("outside", np.zeros(0, np.bool_)),
+        counters=counters,
+        outside=np.packbits(arrays["outside"]) if spec.constraint is not None else np.zeros(0, np.uint8),
+        progression=Position(
+            counts=reached.counts,
+            seen=[[*map(index, places)] for places in reached.seen],
+            steps_seen=[[(index(before), tree, row) for before, tree, row in steps] for steps in reached.steps_seen],
+            dead=[*map(index, reached.dead)],
+            next=ends[-2],
+            checked=ends[-1],
+            level_end=ends[-1],
+            levels=[first for first, last in itertools.pairwise(ends[:-1]) if first < last],
+            seconds=reached.seconds,
+        ),
+        found=SavedStates(packing, arrays["state"], arrays["parent"], arrays["arrival"], ends[1]),
+        place=storage.place,
     )

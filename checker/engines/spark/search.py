@@ -22,7 +22,6 @@ from leadline.checker.engines.compiled.results import action_counts, sightings, 
 from leadline.checker.engines.compiled.search import CompiledSearch, HandOver
 from leadline.checker.engines.compiled.store import add_expanded
 from leadline.checker.engines.evidence import property_results
-from leadline.checker.engines.learning.call_log import CallLog
 from leadline.checker.engines.learning.comparison import refuse_contradicted
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
@@ -49,7 +48,7 @@ from leadline.checker.engines.spark.tasks import (
     KeepTask,
     level_file,
 )
-from leadline.checker.engines.spark.worker import Run, Worker, forget_news, published
+from leadline.checker.engines.spark.worker import Run, Worker, forget_news
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Result, Statistics, Stop, StopKind, Verified
 from leadline.checker.settings import SparkTuning
@@ -91,9 +90,8 @@ class SparkSearch(Generic[S]):
         self._shards, self._spark = shards, spark
         self._adjustments, self.budget = adjustments, problem.budget
         self._saved = None if saved is None else saved.reached
-        self._search = CompiledSearch(problem, adjustments, numbers=None if saved is None else saved.numbers)
+        self._search = CompiledSearch(problem, adjustments, None if saved is None else saved.snapshot)
         self._tables, self._expander = self._search.expander.tables, self._search.expander
-        self._tables.log = CallLog()
         self._tuning = tuning
         self._levels: dict[int, Level] = {}
         self._revision = 0
@@ -101,13 +99,12 @@ class SparkSearch(Generic[S]):
 
     def run(self) -> Result:
         """Search until no states are left to expand, a level with a violation is complete, or a limit is reached."""
-        if self._saved is None:
-            try:
-                result = self._search.run()
-            except HandOver:
-                pass
-            else:
-                return attrs.evolve(result, engine="spark")
+        try:
+            result = self._search.run()
+        except HandOver:
+            pass
+        else:
+            return attrs.evolve(result, engine="spark")
         stop = conclude(self.budget, attempt(self.budget, self._search_on_spark))
         paths = self._paths = Paths(self.spec, self._state_at, lambda place: place[0], self._steps_into)
         seen = sightings(self._tables, self._at.seen, self._at.steps_seen, self._at.dead, paths.target)
@@ -133,7 +130,8 @@ class SparkSearch(Generic[S]):
                 # a forked helper would keep the input of Java open, and Java exits only when its input is closed
                 self._search.workers.end_helpers(for_good=True)
                 session = self._spark()
-                self._at = self._saved or self._handed_over(self._shards or session.cores)
+                shards = self._shards or session.cores if self._saved is None else self._saved.shards
+                self._at = self._handed_over(shards)
                 self._begin_run(session)
                 self.budget.started += time.monotonic() - began - self._at.seconds
         except MemoryError as error:
@@ -147,7 +145,11 @@ class SparkSearch(Generic[S]):
         ends = [*searched.levels, searched.level_end]
         packing = Packing(self._tables.layout.sizes())
         spilled = 0
+        on_disk = 0 if self._saved is None else self._saved.level
+        self._levels = {level: Level.loaded(self._storage, level_file(level)) for level in range(1, on_disk + 1)}
         for level, (first, last) in enumerate(itertools.pairwise(ends), start=1):
+            if level <= on_disk:
+                continue
             base = ends[level - 2] if level > 1 else 0
             columns: dict[str, NDArray[Any]] = {
                 "state": store.packing.repack(store.states[first:last], packing),
@@ -179,13 +181,12 @@ class SparkSearch(Generic[S]):
             seen=[[place(index) for index in indices] for indices in searched.seen],
             steps_seen=[[(place(index), tree, row) for index, tree, row in steps] for steps in searched.steps_seen],
             dead=[place(index) for index in searched.dead],
-            logs=published(self._storage, self._tables),
             calls=self._tables.calls,
             compared=self._tables.compared,
             bytes=0,
             skew=0.0,
             spilled=spilled,
-            seconds=0.0,
+            seconds=searched.seconds,
         )
         self._manifest.save(reached, self._numbers)
         return reached
@@ -335,9 +336,7 @@ class SparkSearch(Generic[S]):
             at.compared += part.compared
             self._verified += part.verified
             at.spilled += part.bytes
-            at.note_logs(part.logs)
         for shard in kept:
-            at.note_logs(shard.logs)
             at.counts[:, 1] += shard.distinct
             at.calls += shard.calls
             at.compared += shard.compared

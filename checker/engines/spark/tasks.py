@@ -63,7 +63,6 @@ class ExpandDone:
 
     Attributes:
         blocks: for each shard, a block of next states.
-        logs: the locations of the recorded calls, as `Worker.publish_calls` returns them.
         generated, counters, steps_seen, dead: see `Expansion`.
         calls: the number of calls to the spec's functions that were recorded and added to the transition tables.
         compared: the number of calls whose result was compared with the transition tables.
@@ -72,7 +71,6 @@ class ExpandDone:
     """
 
     blocks: list[Block]
-    logs: list[Block]
     generated: list[int]
     counters: list[int]
     steps_seen: list[list[StepSeen]]
@@ -110,7 +108,6 @@ class KeepDone:
 
     Attributes:
         blocks: for each part of the previous level, a block of new states.
-        logs: the locations of the recorded calls, as `Worker.publish_calls` returns them.
         distinct: for each action instance, the number of its new states that satisfy `Spec.within`.
         outside: the number of new states that do not satisfy `Spec.within`.
         seen: for each predicate on states, the new states that violate its property or satisfy its witness. Each state
@@ -121,7 +118,6 @@ class KeepDone:
     """
 
     blocks: list[Block]
-    logs: list[Block]
     distinct: list[int]
     outside: int
     seen: list[list[tuple[int, int]]]
@@ -220,7 +216,6 @@ def expand_with(worker: Worker[S], task: ExpandTask) -> ExpandDone:
     split = by_shard(done.found, packing, task.run.shards)
     return ExpandDone(
         blocks=worker.storage.write(folder, split, packing.sizes),
-        logs=worker.publish_calls(),
         generated=done.generated,
         counters=done.counters,
         steps_seen=done.steps_seen,
@@ -275,7 +270,6 @@ def keep(task: KeepTask) -> KeepDone:
         size = known.bytes_used
     return KeepDone(
         blocks=blocks,
-        logs=worker.publish_calls(),
         distinct=distinct.tolist(),
         outside=outside,
         seen=seen,

@@ -16,7 +16,6 @@ from leadline.checker.engines.compiled.expander import Expander, StepSeen
 from leadline.checker.engines.compiled.paths import steps_into
 from leadline.checker.engines.compiled.store import Store
 from leadline.checker.engines.evidence import still_evaluated
-from leadline.checker.engines.learning.call_log import NUMBER, CallLog
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
@@ -26,14 +25,11 @@ from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.spark.numbering import NewValues, Numbering
 from leadline.checker.engines.spark.shipping import Crate, unpacked
-from leadline.checker.engines.spark.storage import Block, Storage
+from leadline.checker.engines.spark.storage import Storage
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits
 
 S = TypeVar("S")
-
-CALLS = "calls"
-"""The folder of the files that contain the calls from which a worker has learned, and the name of their column."""
 
 COMING = 2
 """The number of new states for each expanded state for which the hash table has room, so that it seldom has to grow."""
@@ -101,9 +97,6 @@ class Worker(Generic[S]):
     def __init__(self, run: Run, expander: Expander[S], budget: Budget) -> None:
         self.run, self.expander, self.storage = run, expander, Storage(run.place)
         self._budget, self._revision = budget, -1
-        self._published: list[Block] = []
-        if self.tables.log is None:
-            self.tables.log = CallLog()
 
     @property
     def tables(self) -> TransitionTables[S]:
@@ -129,21 +122,13 @@ class Worker(Generic[S]):
             numbering: Numbering = pickle.loads(self.storage.read_sealed(self.run.numbering(revision)))
             know(self.tables, numbering.values)
             packing = Packing(numbering.sizes)
-            if self.expander.store.packing.places != packing.places:
+            if self.expander.store.packing.places == packing.places:
+                packing = self.expander.store.packing
+            else:
                 self.tables.pack(packing)
-                self._hold(np.zeros((0, packing.words), np.uint64), packing)
+            self._hold(np.zeros((0, packing.words), np.uint64), packing)  # frees the states that the driver has found
             self._revision = revision
         return self.expander.store.packing
-
-    def publish_calls(self) -> list[Block]:
-        """Write to a file all calls that were recorded since this method last ran.
-
-        Returns:
-            The locations of all calls that this process has recorded in this run. All locations are returned every
-            time, because the driver may not have received the results of earlier tasks.
-        """
-        self._published += published(self.storage, self.tables)
-        return list(self._published)
 
     def _hold(self, states: NDArray[np.uint64], packing: Packing, outside: NDArray[np.uint8] | None = None) -> None:
         memory, threads, is_constrained = self._budget.memory.for_states, self.expander.workers, outside is not None
@@ -236,20 +221,6 @@ class Worker(Generic[S]):
         return steps_into(self.expander, lambda: targets, 0, len(level["state"]))
 
 
-def published(storage: Storage, tables: TransitionTables[S]) -> list[Block]:
-    """Write to a file all calls that were recorded since this function last ran.
-
-    Returns:
-        A list with the location of the calls, or an empty list if no call was recorded.
-    """
-    assert tables.log is not None
-    if not tables.log.pending:
-        return []
-    blocks = storage.write(CALLS, [{CALLS: np.array(tables.log.pending, NUMBER)}], [])
-    tables.log.keep_written()
-    return blocks
-
-
 def forget_news(expander: Expander[S]) -> None:
     """Remove from the tables of an expander all values to which the driver has not assigned an index."""
     if expander.tables.forget_news():
@@ -289,6 +260,5 @@ def loaded(run: Run) -> Worker[Any]:
         ) from error
     tables, budget, threads = unpacked(crate), Budget(Limits(traces=run.traces)), Workers(1)
     tables.agree()
-    tables.log = None  # that of the driver
     store = Store(Packing(tables.agreed or []), tables.instances, budget.memory.for_states, threads, 0)
     return Worker(run, Expander(tables, store, Watch(budget, threads)), budget)
