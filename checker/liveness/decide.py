@@ -234,19 +234,25 @@ def _ways(graph: StateGraph[S], wanted: Obligation) -> tuple[Ways, list[int]]:
         with False if the violation has not begun yet, and with True if it has. The second is a list of the states in
         which the violation continues, sorted by the length of the shortest path.
     """
-    before: Ways = {(index, False): None for index in graph.initials}
-    waiting, order = deque(before), []
+    before: Ways = {}
+    waiting: deque[tuple[int, bool]] = deque()
+    order = []
+
+    def found(at: tuple[int, bool], previous: tuple[int, bool] | None) -> None:
+        before[at] = previous
+        waiting.append(at)
+        if not at[1] and at[0] in wanted.starts and (at[0], True) not in before:
+            found((at[0], True), at)  # it is as near, so it has to be found before states that are further away
+
+    for initial in graph.initials:
+        found((initial, False), None)
     while waiting:
         index, begun = at = waiting.popleft()
         if begun:
             order.append(index)
-        elif index in wanted.starts and (index, True) not in before:
-            before[index, True] = at
-            waiting.appendleft((index, True))  # it is as near as this one
         for _, target in graph.steps[index]:
             if (target, begun) not in before and (not begun or target in wanted.region):
-                before[target, begun] = at
-                waiting.append((target, begun))
+                found((target, begun), at)
     return before, order
 
 

@@ -14,7 +14,7 @@ from leadline.checker.liveness.graph import StateGraph
 from leadline.checker.liveness.recheck import fault
 from leadline.checker.result import Limits
 from leadline.checker.trace import Trace
-from tests.liveness.graphs import Node, drawn, expected, spec_of
+from tests.liveness.graphs import Drawn, Node, drawn, expected, spec_of
 
 SEEDS = range(20_000 if os.environ.get("EVERY") else 1_000)
 
@@ -56,3 +56,14 @@ def test_engine_reports_what_the_algorithm_found() -> None:
         for item in result.properties:
             assert item.verdict is (Verdict.HOLDS if expected(graph, item.property) else Verdict.VIOLATED)
             assert len(item.traces) == (item.verdict is Verdict.VIOLATED)
+
+
+def test_counterexample_begins_in_the_nearest_initial_state() -> None:
+    steps = (({0: (1,), 1: (2,)}, {}), ({}, {}), ({}, {}))
+    graph = Drawn(
+        size=3, initials=(0, 1), steps=steps, fair=("",) * 3, effects=("",) * 3, p=frozenset(), q=frozenset({0, 1}),
+        cut=frozenset(),
+    )  # fmt: skip
+    result = oracle.explore(spec_of(graph).with_properties(["recoverable_8"]), Limits())
+    (trace,) = result.of("recoverable_8").traces
+    assert [state.at for state in trace.states] == [1, 2]  # not 0, 1, 2

@@ -1,0 +1,109 @@
+"""The engines against the twin, on a few random specs of each kind. ``python -m tests.reference`` compares many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+from leadline.checker import Kind, Spec, action, eventually, invariant
+from tests.reference.__main__ import check, texts, ways
+from tests.reference.compare import ORACLE, SPARK
+from tests.reference.grammar import KINDS
+from tests.reference.search import Search
+from tests.reference.values import Places, Refused, key
+
+SEEDS = range(2)
+
+FAULTS: dict[str, str] = {
+    "plain": "an engine that learns pairs drawn values with steps by position",
+    "drawn": "an engine that learns pairs drawn values with steps by position",
+    "sets": "fairness conditions are told apart by their text",
+    "text": "instances and fairness conditions are told apart by their text",
+    "initials": "instances are told apart by their text",
+    "unions": "instances are told apart by their text",
+    "named": "a tuple with its own __new__ is refused with a TypeError",
+    "constants": "values that differ only in a constant are one value",
+    "objects": "values that differ only in what is hidden are one value",
+    "equal": "values that are equal and not the same are one value",
+    "door": "what a function returns is not checked",
+}
+"""Kinds that are not compared yet, because of a known fault. Each is taken out with the fault."""
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in FAULTS])
+def test_engines_say_what_the_twin_says(kind: str) -> None:
+    seen = set()
+    for seed in SEEDS:
+        for number, text in enumerate(texts(kind, seed)):
+            verdict, found = check(text, ways(seed + number), keep_going=seed % 3 != 2)
+            assert not found, (text.name, found)
+            seen.add(verdict)
+    assert {"holds", "violated"} <= seen
+
+
+@pytest.mark.spark
+def test_spark_says_what_the_twin_says() -> None:
+    (holds, mutant) = texts("fairness", 0)
+    for text in (holds, mutant):
+        _, found = check(text, (ORACLE, SPARK), keep_going=True)
+        assert not found, found
+
+
+def test_values_are_told_apart_by_type_and_content() -> None:
+    @attrs.frozen
+    class Part:
+        shown: int
+        hidden: int = attrs.field(eq=False, repr=False)
+
+    same = [((1, "x"), (1, "x")), (frozenset((0, 8)), frozenset((8, 0))), (Part(1, 2), Part(1, 2))]
+    other = [(1, True), (0.0, -0.0), ((1, 2), (True, 2)), (Part(1, 2), Part(1, 3)), (frozenset({1}), frozenset({1.0}))]
+    assert all(key(one) == key(two) for one, two in same)
+    assert all(one == two and key(one) != key(two) for one, two in other)
+    for one, two in other:
+        places = Places()
+        places.add("here", one)
+        places.add("there", two)
+        with pytest.raises(Refused):
+            places.add("here", two)
+
+
+@attrs.frozen
+class Lamp:
+    on: bool = False
+    broken: bool = False
+
+
+def _lamp(fair: str) -> Spec[Lamp]:
+    @action(fair=fair)
+    def toggle(state: Lamp) -> Iterator[Lamp]:
+        if not state.broken:
+            yield attrs.evolve(state, on=not state.on)
+
+    @action()
+    def break_down(state: Lamp) -> Iterator[Lamp]:
+        yield attrs.evolve(state, broken=True)
+
+    @eventually("it is on, or broken")
+    def on(state: Any) -> bool:
+        return bool(state.on or state.broken)
+
+    @invariant("it is never on and broken")
+    def safe(state: Any) -> bool:
+        return not (state.on and state.broken)
+
+    return Spec(
+        name="lamp", initial_states=lambda bounds: [Lamp()], actions=[toggle, break_down], properties=[on, safe]
+    )
+
+
+def test_the_twin_by_hand() -> None:
+    fair, unfair = (Search(_lamp(fair)).answer() for fair in ("weak", ""))
+    assert fair.verdicts == {"on": "holds", "safe": "violated"}
+    assert unfair.verdicts == {"on": "violated", "safe": "violated"}
+    assert fair.lengths["safe"] == 3
+    assert fair.counts["distinct"], fair.counts["generated"] == (4, 7)
+    assert fair.instances == [("break_down()", 4, 4, 2), ("toggle()", 2, 2, 1)]
+    assert {item.kind for item in _lamp("").properties} == {Kind.EVENTUALLY, Kind.INVARIANT}
