@@ -59,7 +59,7 @@ def test_engine_reports_what_the_algorithm_found() -> None:
 
 
 def test_counterexample_begins_in_the_nearest_initial_state() -> None:
-    steps = (({0: (1,), 1: (2,)}, {}), ({}, {}), ({}, {}))
+    steps: tuple[tuple[dict[int, tuple[int, ...]], ...], ...] = (({0: (1,), 1: (2,)}, {}), ({}, {}), ({}, {}))
     graph = Drawn(
         size=3, initials=(0, 1), steps=steps, fair=("",) * 3, effects=("",) * 3, p=frozenset(), q=frozenset({0, 1}),
         cut=frozenset(),

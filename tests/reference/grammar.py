@@ -185,7 +185,7 @@ KINDS = {
     "numbers": Kind(("fractions", "floats", "times"), ("a", "flag"), ("n", "box", "table", "bag")),
     "named": Kind(("pairs", "versions", "enums", "tuples"), ("a",), ("box", "members", "things", "table")),
     "bounds": Kind(("numbers", "words"), ("n",), ("flip", "a", "cells", "box", "bits"), effects=0.8),
-    "objects": Kind(("dicts", "shown", "slots", "processes"), ("a",), ("n", "flip", "box", "things")),
+    "objects": Kind(("dicts", "shown", "slots", "processes"), ("a",), ("n", "flip", "box", "things"), equal=0.4),
     "equal": Kind(
         tuple(name for name, equal in EQUAL.items() if equal), ("a",), ("b", "box", "table", "bag", "n"), equal=1.0
     ),
