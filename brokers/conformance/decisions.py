@@ -11,7 +11,7 @@ from leadline.brokers.conformance import kraft, zookeeper
 from leadline.brokers.conformance.context import Context
 from leadline.brokers.conformance.contradictions import contradictions
 from leadline.brokers.conformance.controller import Decision
-from leadline.brokers.conformance.frames import Seen
+from leadline.brokers.conformance.frames import NONE, Seen
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.brokers.messages.shutdown import asks_to_stop
@@ -23,6 +23,13 @@ MAY_HAVE_SUCCEEDED = (-1, 7)
 """UNKNOWN_SERVER_ERROR and REQUEST_TIMED_OUT. The controller checks everything else before it changes the ISR. After an
 error of a whole request, or an answer that lacks the partition, the leader sends the same request again
 (`AlterPartitionManager` in Kafka's code).
+"""
+
+
+FENCED_LEADER_EPOCH, NEW_LEADER_ELECTED = 74, 108
+"""With KRaft, an AlterPartition request that completes a reassignment can make another broker the leader. The controller
+then writes the change, and answers with NEW_LEADER_ELECTED, or up to version 1 with FENCED_LEADER_EPOCH
+(`ReplicationControlManager.alterPartition`, 3.0.0:698 and 3.9.0:1105).
 """
 
 
@@ -78,7 +85,16 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
             continue
         window = context.window(frame.passed, answer.arrived, frame, answer)
         if told.get("ErrorCode"):
-            yield make.proposal_handled(window, leader, None)
+            number = _election(context, explained, frame, answer)
+            if number is None:
+                yield make.proposal_handled(window, leader, None)
+                continue
+            decision = decisions[number]
+            explained.add(number)
+            requests.pop()
+            result = read.replica(decision.leader), read.epoch(decision.epoch), read.isr(list(decision.isr))
+            window = attrs.evolve(window, latest=min(answer.arrived, decision.latest))
+            yield make.proposal_handled(window, leader, result, decision.assignment)
             continue
         result = read.replica(told["LeaderId"]), read.epoch(told["LeaderEpoch"]), read.isr(told["Isr"])
         assignment = None
@@ -92,6 +108,24 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
                 assignment = decision.assignment
                 break
         yield make.proposal_handled(window, leader, result, assignment)
+
+
+def _election(context: Context, explained: set[int], frame: Seen, answer: Seen) -> int | None:
+    """Return the position of the decision by which an AlterPartition request has made another broker the leader, although
+    its answer contains an error, or None if the request was refused.
+    """
+    read = context.read
+    part, told = read.part(frame.body), read.part(answer.body)
+    assert part is not None
+    assert told is not None
+    error = NEW_LEADER_ELECTED if frame.version > 1 else FENCED_LEADER_EPOCH
+    if not read.kraft or told["ErrorCode"] != error or frame.passed is None:
+        return None
+    for number, decision in enumerate(context.controller.decisions):
+        is_next = decision.epoch == part["LeaderEpoch"] + 1 and decision.leader not in (NONE, frame.source)
+        if is_next and decision.is_reassigned and number not in explained and decision.latest >= frame.passed:
+            return number if decision.earliest <= answer.arrived else None
+    return None
 
 
 def _may_propose_since(read: PartitionRecording, frame: Seen, answered: list[float]) -> float:

@@ -66,6 +66,8 @@ class MetadataObservations(Observer):
             replica = state.replicas[broker]
             if not replica.up or replica.leader is None:
                 return [state]
+            if epoch >= len(state.requests):
+                return []  # the controller has not decided this yet
             return self.release.take("delete_replica", state, broker, epoch)
 
         label = f"broker {broker} learns that it has no replica in epoch {epoch}, and deletes its log"
