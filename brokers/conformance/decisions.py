@@ -27,8 +27,8 @@ error of a whole request, or an answer that lacks the partition, the leader send
 
 
 FENCED_LEADER_EPOCH, NEW_LEADER_ELECTED = 74, 108
-"""With KRaft, an AlterPartition request that completes a reassignment can make another broker the leader. The controller
-then writes the change, and answers with NEW_LEADER_ELECTED, or up to version 1 with FENCED_LEADER_EPOCH
+"""With KRaft, an AlterPartition request that completes a reassignment can make another broker the leader. The
+controller then writes the change, and answers with NEW_LEADER_ELECTED, or up to version 1 with FENCED_LEADER_EPOCH
 (`ReplicationControlManager.alterPartition`, 3.0.0:698 and 3.9.0:1105).
 """
 
@@ -111,8 +111,8 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
 
 
 def _election(context: Context, explained: set[int], frame: Seen, answer: Seen) -> int | None:
-    """Return the position of the decision by which an AlterPartition request has made another broker the leader, although
-    its answer contains an error, or None if the request was refused.
+    """Return the position of the decision by which an AlterPartition request has made another broker the leader,
+    although its answer contains an error, or None if the request was refused.
     """
     read = context.read
     part, told = read.part(frame.body), read.part(answer.body)

@@ -71,7 +71,8 @@ class PartitionRecording:
         topic_ids: all ids that the recording contains for the topic.
         configs: the configuration with which the topic was created.
         acks: the values of acks in the produce requests for the partition.
-        last_sent: for each event that names a killed process, the arrival time of the last frame that the process sent.
+        last_sent: for each event that names a killed or terminated process, the arrival time of the last frame that the
+            process sent. If it was terminated, this includes responses to its requests, and can be after the event.
             Keyed by the position in `events`.
         delay: the longest time from the arrival of a fetch or produce request until it, or its response, was written to
             the recording.

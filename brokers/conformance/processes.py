@@ -90,7 +90,8 @@ def read_processes(read: PartitionRecording) -> Processes:
                     f"broker {event['node']} is {what} at {at}, but nothing says that it was started after it was "
                     f"killed at {life.kill[1]}"
                 )
-            life.ended = at
+            # some recorders note `terminated` when they ask the process to end, but it goes on until it has shut down
+            life.ended = at if what == "killed" else max(at, read.last_sent[place])
         if what in LOSES_DIRECTORY:
             life.lost = at, what
         elif what == "killed":

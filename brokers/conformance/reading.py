@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from leadline.brokers.conformance.fields import check_fields
-from leadline.brokers.conformance.frames import CONTROLLER, Body, Seen, seen_frame
+from leadline.brokers.conformance.frames import CONTROLLER, NEVER, Body, Seen, seen_frame
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import WRITES, Announcement, PartitionRecording
 from leadline.brokers.messages.leader_and_isr import partition_states
@@ -144,8 +144,9 @@ def _expect_different(read: PartitionRecording, replicas: list[int]) -> None:
 
 def _read_frames(read: PartitionRecording) -> None:
     """Read the frames, and keep those about the partition and its brokers. Fetch and produce requests are not kept."""
-    kills = [(place, event) for place, event in enumerate(read.events) if event["event"] == "killed"]
-    read.last_sent = dict.fromkeys((place for place, _ in kills), 0.0)
+    ends = [(place, event) for place, event in enumerate(read.events) if event["event"] in ("killed", "terminated")]
+    read.last_sent = dict.fromkeys((place for place, _ in ends), 0.0)
+    begun: dict[int, float] = {}  # the arrival of the first frame of each connection
     unanswered: dict[int, Seen | float] = {}
     early: set[int] = set()
     numbers = _Numbers()
@@ -157,8 +158,13 @@ def _read_frames(read: PartitionRecording) -> None:
             continue
         if not numbers.add(frame.number):
             raise NotFollowed(f"{read.path}: frame {frame.number} is on two lines")
-        for place, event in kills:
-            if frame.source == event["node"] and read.last_sent[place] < frame.arrived <= event["time"]:
+        began = begun.setdefault(frame.connection, frame.arrived)
+        for place, event in ends:
+            last = event["time"] if event["event"] == "killed" else NEVER
+            answered = not frame.request and frame.target == event["node"]
+            if event["node"] != frame.source and not (answered and last == NEVER):
+                continue
+            if began <= event["time"] and read.last_sent[place] < frame.arrived <= last:
                 read.last_sent[place] = frame.arrived
         if frame.api == "BrokerHeartbeat" and frame.request:
             _read_heartbeat(read, frame)

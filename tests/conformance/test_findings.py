@@ -126,6 +126,18 @@ def test_a_reassignment_that_brokers_do_not_make_is_rejected(tmp_path: Path) -> 
     assert "replicas 0 +1 (action reassign)" in rejection.candidates[0].why
 
 
+@pytest.mark.parametrize("lines_before", [6, 20])
+def test_a_process_that_is_asked_to_end_goes_on_until_its_last_frame(lines_before: int, tmp_path: Path) -> None:
+    """A recorder may write `terminated` when it sends the signal, which is before the process ends."""
+    lines = (RECORDINGS / "directory-removed.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    place = next(number for number, line in enumerate(lines) if '"event": "terminated"' in line)
+    ended, sooner = json.loads(lines.pop(place)), place - lines_before
+    lines.insert(sooner, json.dumps({**ended, "time": json.loads(lines[sooner])["time"]}) + "\n")
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(lines), encoding="utf-8")
+    assert checked(read(path, 0), "kafka/4.3").answer is Answer.CONFORMS
+
+
 def test_a_setting_that_changes_otherwise_is_refused(tmp_path: Path) -> None:
     def from_three(line: dict[str, Any]) -> None:
         if line.get("api") == "CreateTopics":
