@@ -10,9 +10,11 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import attrs
 
+from leadline.brokers.messages.compression import Undecodable, decompress
 from leadline.brokers.messages.fields import signed
 from leadline.model.disk.batches import (
     ATTRIBUTES_AT,
@@ -63,7 +65,8 @@ class Batch:
             is not idempotent.
         size: the number of bytes.
         intact: whether the checksum is correct.
-        records: the records, or None if they were not requested, are compressed, or are not intact.
+        records: the records, or None if they were not requested, cannot be decompressed, or are not intact. Compressed
+            messages of magic 0 and 1 are not decompressed.
     """
 
     magic: int
@@ -125,7 +128,11 @@ def _batch(data: bytes, records: bool) -> Batch:
     fields = _HEADER.unpack_from(data)
     first, _, epoch, magic, checksum, attributes, delta, begun, _, producer, producer_epoch, sequence, count = fields
     intact = crc32c(data[ATTRIBUTES_AT:]) == checksum
-    readable = records and intact and not attributes & CODEC
+    found = None
+    if records and intact:
+        with suppress(Undecodable):
+            body = decompress(data[_HEADER.size :], attributes & CODEC)
+            found = tuple(_records(body, count, first, begun))
     return Batch(
         magic=magic,
         first=first,
@@ -137,13 +144,12 @@ def _batch(data: bytes, records: bool) -> Batch:
         sequence=sequence,
         size=len(data),
         intact=intact,
-        records=tuple(_records(data, count, first, begun)) if readable else None,
+        records=found,
     )
 
 
 def _records(data: bytes, count: int, first: int, begun: int) -> Iterator[Record]:
     wire = Wire(data)
-    wire.take(_HEADER.size)
     for _ in range(count):
         record = Wire(wire.take(wire.signed()))
         record.int8()

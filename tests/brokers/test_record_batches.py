@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
 import zlib
 from datetime import UTC, datetime
 
+import cramjam
 import pytest
 from google_crc32c import value as crc32c
 from hypothesis import given, settings
@@ -65,6 +67,36 @@ def test_the_header_of_a_batch() -> None:
     (marker,) = read_batches(batch_of(signed(len(RECORD)) + RECORD, attributes=0x30))
     assert marker.control
     assert marker.transactional
+
+
+def xerial(data: bytes) -> bytes:
+    """Compress data in blocks, as snappy-java does."""
+    blocks = [bytes(cramjam.snappy.compress_raw(part)) for part in (data[:3], data[3:])]
+    return b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1) + b"".join(struct.pack(">i", len(each)) + each for each in blocks)
+
+
+CODECS = {
+    "gzip": (1, gzip.compress),
+    "snappy in blocks": (2, xerial),
+    "snappy": (2, cramjam.snappy.compress_raw),
+    "lz4": (3, cramjam.lz4.compress),
+    "zstd": (4, cramjam.zstd.compress),
+}
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_compressed_batches_are_decompressed(name: str) -> None:
+    codec, compress = CODECS[name]
+    data = batch_of(bytes(compress(signed(len(RECORD)) + RECORD)), attributes=codec)
+    (batch,) = read_batches(data)
+    assert batch.records == (Record(5, 1004, b"k", b"v"),)
+    assert (batch.size, batch.attributes, batch.intact) == (len(data), codec, True)
+
+
+@pytest.mark.parametrize("codec", range(1, 8))
+def test_compressed_batches_that_are_not_valid_have_no_records(codec: int) -> None:
+    (batch,) = read_batches(batch_of(b"\x1f\x8b\0\0", attributes=codec))
+    assert batch.records is None
 
 
 def test_compressed_and_damaged_batches_have_no_records() -> None:
