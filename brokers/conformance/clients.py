@@ -38,8 +38,9 @@ def _produced(context: Context, request: Exchange, passed: float) -> Iterator[Ob
             context.notes["produce requests with invalid acks, which are refused"] += 1
             return
         raise NotFollowed(f"{read.path}: frame {frame.number}: Acks is {frame.body['Acks']}; expected -1, 0 or 1")
-    values = tuple(value for value, _ in read.records(request.part["Records"]))
-    if None in values:
+    records = read.records(request.part["Records"])
+    values = tuple(value for value, _ in records if value is not None)
+    if len(values) < len(records):
         raise NotFollowed(
             f"{read.path}: frame {frame.number}: the recording lacks records of a produce request, because the batch "
             "is too large, or is compressed in a way that was not decoded"

@@ -85,12 +85,12 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
             continue
         window = context.window(frame.passed, answer.arrived, frame, answer)
         if told.get("ErrorCode"):
-            number = _election(context, explained, frame, answer)
-            if number is None:
+            election = _election(context, explained, frame, answer)
+            if election is None:
                 yield make.proposal_handled(window, leader, None)
                 continue
-            decision = decisions[number]
-            explained.add(number)
+            decision = decisions[election]
+            explained.add(election)
             requests.pop()
             result = read.replica(decision.leader), read.epoch(decision.epoch), read.isr(list(decision.isr))
             window = attrs.evolve(window, latest=min(answer.arrived, decision.latest))

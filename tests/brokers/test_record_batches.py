@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import cramjam
 import pytest
@@ -75,7 +77,7 @@ def xerial(data: bytes) -> bytes:
     return b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1) + b"".join(struct.pack(">i", len(each)) + each for each in blocks)
 
 
-CODECS = {
+CODECS: dict[str, tuple[int, Callable[[bytes], Any]]] = {
     "gzip": (1, gzip.compress),
     "snappy in blocks": (2, xerial),
     "snappy": (2, cramjam.snappy.compress_raw),

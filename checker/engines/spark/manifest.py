@@ -9,9 +9,9 @@ A resumed search reads only numbers and names from these files, and executes no 
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
-import itertools
 from contextlib import ExitStack
 from operator import index
 from pathlib import Path
