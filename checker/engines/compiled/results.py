@@ -86,8 +86,10 @@ def refuse_changed(tables: TransitionTables[S], saved: Snapshot, at: Position, s
         if now != then:
             raise SpecChanged(f"action {instance} has {now:,} steps instead of the {then:,} in the saved search")
     checked = before.checked
-    same = [[index for index in seen if index < checked] == then for seen, then in zip(at.seen, before.seen)]
-    same += [[*map(_step, steps)] == [*map(_step, then)] for steps, then in zip(at.steps_seen, before.steps_seen)]
+    of_states = zip(at.seen, before.seen, strict=True)
+    same = [[index for index in seen if index < checked] == then for seen, then in of_states]
+    of_steps = zip(at.steps_seen, before.steps_seen, strict=True)
+    same += [[*map(_step, steps)] == [*map(_step, then)] for steps, then in of_steps]
     for item, is_same in zip((*tables.state_checks, *tables.step_checks), same, strict=True):
         if not is_same:
             raise SpecChanged(f"{item.kind.value} {item.name} does not have the same results as in the saved search")

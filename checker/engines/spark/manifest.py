@@ -1,7 +1,8 @@
 """The manifest of a work directory: the saved position of a search.
 
-The manifest and the files of the levels contain everything that is needed to resume the search. ``spec.json`` identifies the search. ``search.json`` contains the position, including the last complete
-level. It is replaced atomically after all files of a level have been written.
+The manifest and the files of the levels contain everything that is needed to resume the search. ``spec.json``
+identifies the search. ``search.json`` contains the position, including the last complete level. It is replaced
+atomically after all files of a level have been written.
 
 A resumed search reads only numbers and names from these files, and executes no code from them. Values are not saved:
 `Resumption` derives them from the spec.
