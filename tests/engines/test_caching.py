@@ -17,11 +17,11 @@ PROJECT = Path(__file__).parents[2]
 FOLDER = Path("leadline/checker")
 
 LOOP = """
-from leadline.checker.engines.random import arrays as walk_arrays
+from leadline.checker.engines.learning import trees as constants
 
 @njit()
 def number() -> int:
-    return walk_arrays.NUMBER
+    return constants.NUMBER
 """
 
 CALL = """
@@ -41,11 +41,11 @@ def test_a_constant_that_another_file_changes_is_compiled_again(tmp_path: Path) 
     shutil.copytree(PROJECT / "src", copied, ignore=shutil.ignore_patterns("__pycache__"))
     with (copied / FOLDER / "engines/random/kernel.py").open("a", encoding="utf-8") as file:
         file.write(LOOP)
-    arrays = copied / FOLDER / "engines/random/arrays.py"
-    before = arrays.read_text(encoding="utf-8")
-    arrays.write_text(f"{before}\nNUMBER = 1\n", encoding="utf-8")
+    constants = copied / FOLDER / "engines/learning/trees.py"
+    before = constants.read_text(encoding="utf-8")
+    constants.write_text(f"{before}\nNUMBER = 1\n", encoding="utf-8")
     assert [called(copied), called(copied)] == ["1 0", "1 1"]
-    arrays.write_text(f"{before}\nNUMBER = 2\n", encoding="utf-8")
+    constants.write_text(f"{before}\nNUMBER = 2\n", encoding="utf-8")
     assert called(copied) == "2 0"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from leadline.checker import Spec, action, fuzz, invariant, step_invariant
 from leadline.checker.engines.oracle import explore
-from leadline.checker.engines.random.frontier import Arrivals, Frontier
+from leadline.checker.engines.random.frontier import Frontier
 from leadline.checker.result import Result, Verdict
 from leadline.checker.settings import RandomSettings, Tuning
 from leadline.checker.trace import Trace
@@ -111,43 +111,47 @@ def test_a_frontier_that_is_full_gives_up_states_and_nothing_else(workers: int) 
     assert result.statistics.generated == fuzz(spec, settings=attrs.evolve(settings, workers=1)).statistics.generated
 
 
-def entries(hashes: list[int], parents: list[int]) -> Arrivals:
-    """States with one slot, in which their hashes are."""
-    numbers = np.array(hashes, np.int32)
-    return Arrivals(
-        numbers[:, None], numbers.astype(np.uint64), np.array(parents, np.int64), np.array(hashes, np.int32)
-    )
+def add(frontier: Frontier, hashes: list[int], before: list[int]) -> list[int]:
+    """Add states whose one word is their hash, unless they were found before, and return which were added."""
+    given, nodes, trees = np.array(hashes, np.uint64), np.array(before), np.array(hashes, np.int64)
+    places = frontier.new_among(given, nodes, trees)
+    frontier.add(given[places][:, None], frontier.reach(nodes[places], trees[places], given[places]))
+    return [hashes[place] for place in places]
 
 
 def test_paths_are_kept_when_states_are_given_up() -> None:
-    frontier, before = Frontier(0, 1, Tuning(frontier=8)), dict[int, int]()
-    frontier.add(frontier.new_among(entries([1], [-1])))
+    frontier, before, held = Frontier(0, 1, Tuning(frontier=8)), dict[int, int](), np.zeros(0, np.int64)
+    add(frontier, [1], [-1])
     number = 1
     for _ in range(20):
+        held = frontier.forget(held)
         taken = frontier.take(2)
-        of = {int(node): int(row[0]) for row, node in zip(taken.rows, taken.nodes, strict=True)}
+        held = np.concatenate([held, taken.nodes[:1]])  # as a walk would
+        of = {int(node): int(state[0]) for state, node in zip(taken.states, taken.nodes, strict=True)}
         children = [(node, number + place + 1) for place, node in enumerate(sorted(of) * 3)]
         number += len(children)
         before |= {child: of[node] for node, child in children}
-        frontier.add(frontier.new_among(entries([child for _, child in children], [node for node, _ in children])))
+        add(frontier, [child for _, child in children], [node for node, _ in children])
 
     assert len(frontier) <= 8 < frontier.given_up
-    starts, taken = frontier.starts(8, 30), frontier.take(8)
-    for place, (row, node) in enumerate(zip(taken.rows, taken.nodes, strict=True)):
-        path = [int(row[0])]
-        while path[0] in before:
-            path.insert(0, before[path[0]])
-        assert frontier.path(int(node)) == (path[1:], path)
-        assert taken.steps[place] == starts.steps[place] == len(path) - 1
-        assert starts.path[place, : len(path)].tolist() == path
-        assert starts.trees[place, : len(path) - 1].tolist() == path[1:]
+    taken = frontier.take(8)
+    of_walks = frontier.at(taken.states[:0], held)
+    for node, steps in [*zip(taken.nodes, taken.steps, strict=True), *zip(held, of_walks.steps, strict=True)]:
+        trees, path = frontier.path(int(node))
+        expected = [path[-1]]
+        while expected[0] in before:
+            expected.insert(0, before[expected[0]])
+        assert (trees, path) == (expected[1:], expected)
+        assert steps == len(path) - 1
+    assert [state[0] for state in taken.states] == taken.hashes.tolist()
 
 
 def test_nodes_that_lead_nowhere_are_forgotten() -> None:
     tuning = Tuning(frontier=8)
     frontier = Frontier(0, 1, tuning)
     for number in range(1, 2_000):
-        frontier.add(frontier.new_among(entries([4 * number + place for place in range(4)], [-1] * 4)))
+        frontier.forget(np.zeros(0, np.int64))
+        add(frontier, [4 * number + place for place in range(4)], [-1] * 4)
         frontier.take(4)  # which have no next states
 
     assert frontier.nbytes < 8 * tuning.remembered + 10_000
@@ -156,7 +160,5 @@ def test_nodes_that_lead_nowhere_are_forgotten() -> None:
 def test_a_state_that_was_found_is_not_added_again() -> None:
     frontier = Frontier(0, 1)
 
-    first = frontier.new_among(entries([3, 5, 3], [-1, -1, -1]))
-    assert first.hashes.tolist() == [3, 5]
-    frontier.add(first)
-    assert frontier.new_among(entries([7, 5], [-1, -1])).hashes.tolist() == [7]
+    assert add(frontier, [3, 5, 3], [-1, -1, -1]) == [3, 5]
+    assert add(frontier, [7, 5], [-1, -1]) == [7]

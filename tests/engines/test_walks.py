@@ -100,6 +100,7 @@ def test_what_was_learned_before_makes_no_difference() -> None:
     def steps(walks: Walks[Any]) -> Any:
         while walks.round() and walks.steps < 600:
             pass
+        walks.sampled.settle()
         return walks.steps, walks.begun, walks.taken.tolist(), walks.sampled.hashes.tolist()
 
     watch = Watch(Budget(Limits()), Workers(1))
@@ -338,6 +339,7 @@ def test_the_estimate_is_within_three_percent(states: int) -> None:
     sampled, zeros = StateSample(), np.zeros(states, np.int64)
     for part in np.array_split(np.concatenate([hashes, hashes[::-1]]), 7):
         sampled.add(part, zeros[: len(part)], zeros[: len(part)], zeros[: len(part)])
+    sampled.settle()
     assert sampled.is_exact == (states <= DEFAULT.sampled)
     assert sampled.distinct == (states if states <= DEFAULT.sampled else pytest.approx(states, rel=0.03))
 

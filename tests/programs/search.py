@@ -183,13 +183,14 @@ def _at_random(spec: Spec[Any], direct: tuple[OracleSearch[Any], Result]) -> Cou
         walks = Walks(spec, EXAMPLES, 2, 0, watch, Purity(spec, TUNING), tuning=TUNING)
         while walks.round():
             pass
+    walks.sampled.settle()
     if walks.sampled.distinct > len(oracle.arrivals):
         raise Different(f"random search: {walks.sampled.distinct} states, not {len(oracle.arrivals)}")
     if not walks.traces.keys() <= {item.property for item in expected.properties if item.traces}:
         raise Different("random search: other verdicts")
-    tables = walks._tables
+    learner, layout = walks.expander.learner, walks.expander.layout
     for state in oracle.arrivals:
-        tables.learner.comparison.state(tables.layout.row(state))
+        learner.comparison.state(layout.row(state))
     return counted.counts
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.compiled import search as compiled_search
 from leadline.checker.engines.learning.warm_up import compiled_ahead
-from leadline.checker.engines.random import kernel as walk_kernel
 from leadline.checker.engines.random import search as random_search
 
 if __name__ == "__main__":
     compiled_ahead(compiled_search._search_once, kernel.expand)
-    compiled_ahead(random_search._walk_once, walk_kernel.walk)
+    compiled_ahead(random_search._walk_once, kernel.expand)

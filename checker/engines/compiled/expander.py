@@ -93,6 +93,7 @@ class Expander(Generic[S]):
     Attributes:
         tuning: internal sizes and times.
         learner: makes the calls for unknown paths.
+        earlier: the number of states that were processed earlier and are not in the store; see `learn`.
     """
 
     def __init__(self, tables: TransitionTables[S], store: Store, watch: Watch) -> None:
@@ -100,6 +101,7 @@ class Expander(Generic[S]):
         self.tuning, self.layout = tables.caller.tuning, tables.layout
         tables.pack(store.packing)
         self.learner = Learner(tables, self, watch.workers)
+        self.earlier = 0
         self._buffers: Buffers | None = None
 
     def find(self, first: int, last: int, steps_wanted: Sequence[int]) -> NextStates:
@@ -223,9 +225,10 @@ class Expander(Generic[S]):
 
         Parameters:
             first: the index of the first state.
-            wanted: for each predicate, whether to evaluate it.
+            wanted: for each predicate, whether to evaluate it. If it contains entries for the predicates on steps too,
+                they are evaluated on the steps from the states' predecessors.
             inherit: for each predicate, whether it is known that no predecessor of these states violates the property
-                or satisfies the witness.
+                or satisfies the witness. False for predicates on steps.
 
         Returns:
             A boolean array of shape (states, predicates). An entry is true if the state violates the property or
@@ -241,7 +244,7 @@ class Expander(Generic[S]):
                 [
                     (
                         parts.of(part), store.packed, first, store.parents, np.array(inherit, np.bool_), tables.reads,
-                        evaluated, shown, tables.instances, tables.forest.pool,
+                        evaluated, shown, tables.instances, tables.first_step, tables.forest.pool,
                     )
                     for part in parts.busy
                 ],
@@ -249,7 +252,9 @@ class Expander(Generic[S]):
             )  # fmt: skip
             for part in self.learn(parts, first):
                 self._judge(parts, part, first, evaluated, shown)
-        self.learner.verification.predicates(store.states, store.packing, first, wanted, shown)
+        of_states = len(tables.state_checks)
+        verification = self.learner.verification
+        verification.predicates(store.states, store.packing, first, wanted[:of_states], shown[:, :of_states])
         return shown
 
     def learn(self, parts: BlockParts, states: int) -> list[int]:
@@ -257,7 +262,7 @@ class Expander(Generic[S]):
 
         Parameters:
             parts: the parts of a block, with the unknown paths of their states.
-            states: the number of states processed so far.
+            states: the number of states of the store that were processed so far.
 
         Returns:
             The indices of the parts whose deferred states need direct calls, because some paths were not learned.
@@ -265,7 +270,7 @@ class Expander(Generic[S]):
         Raises:
             StopSearch: if the tables are full.
         """
-        if not self.learner.learn(parts.jobs(self.tables.first_step), states):
+        if not self.learner.learn(parts.jobs(self.tables.first_step), self.earlier + states):
             parts.cursors[:, kernel.PATIENT] = False
             return []
         parts.cursors[:, kernel.PATIENT] = True
@@ -416,13 +421,21 @@ class Expander(Generic[S]):
             parts, part: the parts of the block, and the index of the part.
             first, wanted, shown: see `kernel.check`.
         """
-        tables, indices = self.tables, parts.that_wait(part)
-        codes = self.leaves(indices, tables.instances, len(wanted))
+        tables, indices, of_states = self.tables, parts.that_wait(part), len(self.tables.state_checks)
+        codes = self.leaves(indices, tables.instances, of_states)
+        of_steps = (of_states + np.flatnonzero(wanted[of_states:])).tolist()
         for index, of_state in zip(indices.tolist(), codes, strict=True):
-            shown[index - first] |= of_state == SHOWN  # includes paths that were learned after the loop ran
+            shown[index - first, :of_states] |= of_state == SHOWN  # includes paths that were learned after the loop ran
             row = self.row(index)
-            for predicate in np.flatnonzero((of_state == 0) & wanted).tolist():
+            for predicate in np.flatnonzero((of_state == 0) & wanted[:of_states]).tolist():
                 shown[index - first, predicate] = self.learner.shows(tables.instances + predicate, row)
+            before = self.row(int(self.store.parents[index])) if of_steps else []
+            for predicate in of_steps:
+                tree = tables.instances + predicate
+                leaf = tables.forest.leaf(tree, before, row)
+                shown[index - first, predicate] = (
+                    -leaf - 1 == SHOWN if leaf is not None else self.learner.shows(tree, before, row)
+                )
         parts.cursors[part, kernel.WAITING] = 0
 
     def _judge_steps(self, parts: BlockParts, buffers: Buffers) -> None:

@@ -612,8 +612,8 @@ def keep(count, new, found, places, states, table):
 
 
 @njit(nogil=True)
-def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tree, pool):
-    """Evaluate the predicates on the remaining states of a part.
+def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tree, first_step, pool):
+    """Evaluate the predicates on the remaining states of a part, and predicates on steps on the steps to these states.
 
     If a path of a state is unknown, the state is deferred to a later call.
 
@@ -628,15 +628,17 @@ def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tre
         shown: for each state and predicate, whether the state violates the property or satisfies the witness (an
             output).
         first_tree: the index of the tree of the first predicate.
+        first_step: the index of the first tree that belongs to a predicate on steps.
         pool: the nodes of the trees.
     """
     cursor, last, waiting, unknown, rows = part
     states, _, word, shift, mask = packed
-    values = np.empty(len(word), np.int64)
+    slots = len(word)
+    values, both = np.empty(slots, np.int64), np.empty(2 * slots, np.int64)
     turn, waited = 0, _taken_up(cursor)
     while _has_next(cursor, last, turn, waited, waiting, unknown):
         index = _next(cursor, turn, waited, waiting)
-        unpacked, known = False, True
+        unpacked, unpacked_both, known = False, False, True
         for predicate in range(len(wanted)):
             if not wanted[predicate]:
                 continue
@@ -645,10 +647,19 @@ def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tre
             if not unpacked:
                 unpack(states, index, values, word, shift, mask)
                 unpacked = True
-            code = leaf_of(pool, first_tree + predicate, values)
+            tree, row = first_tree + predicate, values
+            if tree < first_step:
+                code = leaf_of(pool, tree, values)
+            else:
+                if not unpacked_both:
+                    unpack(states, parents[index], both, word, shift, mask)
+                    for slot in range(slots):
+                        both[slots + slot] = values[slot]
+                    unpacked_both = True
+                code, row = leaf_of_step(pool, tree, both, states, index, word, shift, mask), both
             if code == 0:
                 known = False
-                _ask(pool, first_tree + predicate, values, cursor, unknown, rows)
+                _ask(pool, tree, row, cursor, unknown, rows)
             shown[index - first, predicate] = code == SHOWN
         turn += 1
         if not known:

@@ -29,7 +29,6 @@ SOURCES = (
     "engines/learning/trees.py",
     "engines/compiled/kernel.py",
     "engines/compiled/graph_loops.py",
-    "engines/random/arrays.py",
     "engines/random/kernel.py",
 )
 """The files of `leadline.checker` that contain compiled loops or names that compiled loops use."""

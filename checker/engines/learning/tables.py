@@ -385,20 +385,6 @@ class TransitionTables(Generic[S]):
             self.reads_all.add(predicate)
             self.reads[predicate] = ALL_BITS
 
-    def read_by_slot(self, words: int) -> NDArray[np.uint64]:
-        """Return, for each slot, the set of predicates that have read it. Each set is represented by bits, one for each
-        predicate.
-
-        Parameters:
-            words: the number of 64-bit words that represent a set of predicates.
-        """
-        found = np.zeros((self.layout.slots, words), np.uint64)
-        for predicate, (bits, slots) in enumerate(zip(self.reads, self.slots_read, strict=True)):
-            reads_all = len(bits) and (bits == ALL_BITS).all()
-            read = range(self.layout.slots) if reads_all else {slot % SECOND for slot in slots}
-            found[list(read), predicate // 64] |= np.uint64(1 << predicate % 64)
-        return found
-
     def _bits(self, slots: set[int]) -> NDArray[np.uint64]:
         return self._packing.bits({slot % SECOND for slot in slots})
 

@@ -53,10 +53,9 @@ LEAST_SECONDS = 0.001
 """The minimum remaining time in seconds for drawing applications. If less time remains, drawing would take most of
 it."""
 
-DRAWN, ROWS, AT_ONCE = 128, 16, 1024
-"""`DRAWN` is the minimum number of states of a block from which applications are drawn. `ROWS` is the maximum number of
-states that are chosen at a time from those of a random search, because they must be packed first. `AT_ONCE` is the
-number of states that are processed together if `Tuning.verify` is set."""
+DRAWN, AT_ONCE = 128, 1024
+"""`DRAWN` is the minimum number of states of a block from which applications are drawn. `AT_ONCE` is the number of
+states that are processed together if `Tuning.verify` is set."""
 
 PER_STATE = 4
 """The approximate number of applications drawn per state. It takes longer to create a state than to make most calls."""
@@ -136,35 +135,6 @@ class Verification(Generic[S]):
         trees = [begin + number for number, evaluated in enumerate(wanted) if evaluated]
         indices = np.arange(first, first + len(shown))
         self._verify(states, packing, indices, trees, lambda index, tree: bool(shown[index - first, tree - begin]))
-
-    def chosen(self, walkers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Choose a random sample of the walkers of a random search. The caller then passes their states to `rows`.
-
-        Parameters:
-            walkers: the indices of the walkers to choose from.
-        """
-        if self._share is not None:
-            return walkers if self._share else walkers[:0]
-        if not len(walkers) or not self._has_time():
-            return walkers[:0]
-        return np.random.default_rng([self._seed, self._blocks]).choice(walkers, min(ROWS, len(walkers)), replace=False)
-
-    def rows(self, rows: NDArray[np.int64], packing: Packing) -> None:
-        """Check a sample of the learned results for states of a random search.
-
-        This includes the results of properties on the states, on the steps from them and, if `Tuning.verify` is set, on
-        the next states.
-
-        Parameters:
-            rows: for each state, one value index per slot.
-            packing: a packing with enough bits for these indices.
-
-        Raises:
-            NotRecorded: if a call returned a result that differs from the learned one.
-        """
-        if len(rows):
-            packed = np.array([packing.pack(row) for row in rows.tolist()])
-            self._verify(packed, packing, np.arange(len(packed)), range(self._tables.first_step), None)
 
     def _has_time(self) -> bool:
         """Return whether there is time for checks of this block that are not mandatory."""
@@ -302,8 +272,7 @@ class Verification(Generic[S]):
             checked = int(self.comparison.property(tree, (row,), (state,), found) and is_known)
         else:
             steps = self.comparison.action(tree, row, state)
-            is_walk = len(trees) > self._tables.instances
-            judged = list(self._judged(row, state, steps, with_states=is_walk and self._share is not None))
+            judged = list(self._judged(row, state, steps))
             if is_rare:
                 judged = [judged[int(self._random.integers(len(judged)))]] if judged else []
             elif self._share is not None:
@@ -313,14 +282,13 @@ class Verification(Generic[S]):
         return checked
 
     def _judged(
-        self, row: list[int], state: S, steps: Sequence[tuple[Changes, S]], *, with_states: bool
+        self, row: list[int], state: S, steps: Sequence[tuple[Changes, S]]
     ) -> Iterator[tuple[int, tuple[Row, ...], tuple[S, ...]]]:
-        """Yield the properties to check on the steps from a state, each with the states on which to check it.
+        """Yield the properties of steps to check on the steps from a state, each with the states on which to check it.
 
         Parameters:
             row, state: the state, as a row of value indices and as an object.
             steps: for each step, its changes and the next state.
-            with_states: whether to check state properties on the next states.
 
         Yields:
             The index of the property's tree, and the states on which to call the property, as rows and as objects.
@@ -330,5 +298,3 @@ class Verification(Generic[S]):
             after = caller.row_after(row, changes)
             for number in range(len(caller.step_checks)):
                 yield caller.first_step + number, (row, after), (state, successor)
-            for tree in range(caller.instances, caller.first_step) if with_states else ():
-                yield tree, (after,), (successor,)

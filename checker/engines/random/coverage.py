@@ -2,11 +2,12 @@
 states.
 
 A random search does not store all of its states. Therefore the values of fields are collected only from the states in
-the `StateSample`. Each sampled state is inspected once, between two rounds of the search.
+the `StateSample`. Each sampled state is inspected once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -16,7 +17,6 @@ from leadline.checker.coverage import CoverageCounts, FieldValues, InstanceCover
 from leadline.checker.engines.evidence import states_shown
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.random.distinct_estimate import StateSample
-from leadline.checker.observing.layout import Layout
 from leadline.checker.properties import Kind, Property
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
@@ -36,40 +36,27 @@ class WalkCoverage(Generic[S]):
         self._spec = spec
         self._asked: list[Property] = [*spec.premises, *spec.checks_of(Kind.WITNESS)]
         self._values = FieldValues(tuning.field_values)
-        self._waiting: dict[int, NDArray[np.int64]] = {}
         self._true: dict[int, list[bool]] = {}
 
-    def add(self, hashes: NDArray[np.uint64], rows: NDArray[np.int64], limit: int) -> None:
-        """Add states to be inspected by the next call to `look`. States that were added before are ignored.
+    def look(self, hashes: Sequence[int], state_at: Callable[[int], S], watch: Watch) -> None:
+        """Inspect sampled states, except those that were inspected before: evaluate premises and witnesses on them, and
+        collect the values of their fields.
 
         Parameters:
             hashes: the hashes of the states.
-            rows: for each state, the index of the value in each slot.
-            limit: the largest hash that a state of the sample can have. States with larger hashes are ignored.
-        """
-        for place, number in enumerate(hashes.tolist()):
-            if number <= limit and number not in self._true and number not in self._waiting:
-                self._waiting[number] = rows[place].copy()
-
-    def look(self, layout: Layout, watch: Watch) -> None:
-        """Inspect the states that have been added since the last call: evaluate premises and witnesses on them, and
-        collect the values of the states' fields.
-
-        Parameters:
-            layout: the layout, which converts rows to states.
+            state_at: a function that returns the state with the given index in `hashes`.
             watch: the object that checks the time limit.
 
         Raises:
-            StopSearch: if the time limit is exceeded. The next call inspects the remaining states.
+            StopSearch: if the time limit is exceeded.
             SpecError: if a premise or a witness raised an exception.
         """
-        while self._waiting:
-            watch.pause()
-            number = next(iter(self._waiting))
-            state: S = layout.state(self._waiting[number].tolist())
-            self._true[number] = [self._spec.complaint(item, state) is None for item in self._asked]
-            self._values.add_all([state])
-            del self._waiting[number]
+        for place, number in enumerate(hashes):
+            if number not in self._true:
+                watch.pause()
+                state = state_at(place)
+                self._true[number] = [self._spec.complaint(item, state) is None for item in self._asked]
+                self._values.add_all([state])
 
     def covered(
         self, sampled: StateSample, enabled: NDArray[np.int64], taken: NDArray[np.int64], new: NDArray[np.int64]

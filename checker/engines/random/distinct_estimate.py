@@ -26,6 +26,7 @@ class StateSample:
         depths: for each state, the number of steps in the shortest path on which it was reached.
         by: for each state, the index of the action instance at the end of this path, or -1 for an initial state.
         degrees: for each state, the number of steps that begin in it.
+            These arrays do not contain the states added since the last call of `settle`.
         limit: the largest hash that a state of the sample can have.
     """
 
@@ -34,6 +35,8 @@ class StateSample:
         self.hashes = np.zeros(0, np.uint64)
         self.depths = self.by = self.degrees = np.zeros(0, np.int64)
         self.limit = 2**64 - 1
+        self._added: list[tuple[NDArray[np.uint64] | NDArray[np.int64], ...]] = []
+        self._waiting = 0
 
     def add(self, hashes: NDArray[np.uint64], *columns: NDArray[np.int64]) -> None:
         """Add visited states to the sample. A state may be added several times.
@@ -42,14 +45,28 @@ class StateSample:
             hashes: the hash of each state.
             columns: the arrays `depths`, `by` and `degrees` of these states.
         """
-        if not len(hashes):
-            return
-        hashes = np.concatenate([self.hashes, hashes])
-        own = (self.depths, self.by, self.degrees)
-        depths, by, degrees = (np.concatenate(pair) for pair in zip(own, columns, strict=True))
+        is_wanted = hashes <= np.uint64(self.limit)
+        if len(self.hashes):  # leave out states that are in the sample already
+            own = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+            depths, by, _ = columns
+            is_shorter = (depths < self.depths[own]) | ((depths == self.depths[own]) & (by < self.by[own]))
+            is_wanted &= (self.hashes[own] != hashes) | is_shorter
+        places = np.flatnonzero(is_wanted)
+        self._added.append((hashes[places], *(column[places] for column in columns)))
+        self._waiting += len(places)
+        if self._waiting > self.most:  # sorting a few states at a time would take long
+            self.settle()
+
+    def settle(self) -> None:
+        """Update the attributes after calls to `add`."""
+        own = (self.hashes, self.depths, self.by, self.degrees)
+        hashes, depths, by, degrees = map(np.concatenate, zip(own, *self._added, strict=True))
+        self._added, self._waiting = [], 0
         order = np.lexsort((by, depths, hashes))
         hashes = hashes[order]
-        first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))[: self.most + 1]
+        is_first = np.ones(len(hashes), np.bool_)
+        is_first[1:] = hashes[1:] != hashes[:-1]
+        first = np.flatnonzero(is_first)[: self.most + 1]
         order = order[first]
         self.hashes, self.depths, self.by, self.degrees = hashes[first], depths[order], by[order], degrees[order]
         if len(first) > self.most:

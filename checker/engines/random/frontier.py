@@ -36,175 +36,172 @@ states, new entries overwrite old ones, so a state may be expanded again. All vi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leadline.checker.engines.learning.forest import with_room
-from leadline.checker.engines.random.arrays import widened
 from leadline.checker.engines.random.kernel import mixed
 from leadline.checker.settings import DEFAULT, Tuning
 
 N = TypeVar("N", bound=np.generic)
 
-NUMBERS = 2**24
-"""The maximum number of integers in the rows of all states of the frontier together. A row has one integer for each
-slot."""
+WORDS = 2**23
+"""The maximum number of words of the packed states of the frontier."""
 
 NEARER = 0.02
 """States are expanded in the order of the sum of a random number from 0 to 1 and this value times their depth."""
 
 
-class Arrivals(NamedTuple):
-    """States that a search has reached, and the steps that led to them.
+class Reached(NamedTuple):
+    """States that a search has reached.
 
     Attributes:
-        rows: for each state, the index of the value in each slot.
-        hashes: for each state, the hash of its content.
-        parents: for each state, the node of its predecessor (see `Frontier`), or -1 for an initial state.
-        trees: for each state, the index of the action instance that led to it, or -1 for an initial state.
-    """
-
-    rows: NDArray[np.int32]
-    hashes: NDArray[np.uint64]
-    parents: NDArray[np.int64]
-    trees: NDArray[np.int32]
-
-    @classmethod
-    def joined(cls, parts: Sequence[Arrivals]) -> Arrivals:
-        """Return the states of all parts, concatenated."""
-        return cls(
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.hashes for part in parts]),
-            np.concatenate([part.parents for part in parts]),
-            np.concatenate([part.trees for part in parts]),
-        )
-
-    def at(self, places: NDArray[np.int64]) -> Arrivals:
-        """Return the states at the given indices."""
-        return Arrivals(self.rows[places], self.hashes[places], self.parents[places], self.trees[places])
-
-
-class Starts(NamedTuple):
-    """States where random walks may begin.
-
-    Attributes:
-        rows: for each state, the index of the value in each slot.
-        steps: for each state, the number of steps to it from an initial state.
-        trees: for each state, the index of the action instance of each step on the path to it.
-        path: for each state, the hashes of all states on the path to it, from the initial state to the state itself.
-    """
-
-    rows: NDArray[np.int64]
-    steps: NDArray[np.int64]
-    trees: NDArray[np.int32]
-    path: NDArray[np.uint64]
-
-
-class Batch(NamedTuple):
-    """States that have been removed from the frontier and are to be expanded next.
-
-    Attributes:
-        rows: for each state, the index of the value in each slot.
+        states: the packed states.
         nodes: for each state, its node; see `Frontier`.
         hashes: for each state, the hash of its content.
         steps: for each state, the number of steps to it from an initial state.
         trees: for each state, the index of the action instance that led to it, or -1 for an initial state.
     """
 
-    rows: NDArray[np.int32]
+    states: NDArray[np.uint64]
     nodes: NDArray[np.int64]
     hashes: NDArray[np.uint64]
     steps: NDArray[np.int64]
-    trees: NDArray[np.int32]
+    trees: NDArray[np.int64]
+
+    def at(self, places: NDArray[np.int64]) -> Reached:
+        """Return the states at the given indices."""
+        states, nodes, hashes, steps, trees = self
+        return Reached(states[places], nodes[places], hashes[places], steps[places], trees[places])
+
+    def followed_by(self, other: Reached) -> Reached:
+        """Return these states, followed by others."""
+        return Reached(
+            np.concatenate([self.states, other.states]),
+            np.concatenate([self.nodes, other.nodes]),
+            np.concatenate([self.hashes, other.hashes]),
+            np.concatenate([self.steps, other.steps]),
+            np.concatenate([self.trees, other.trees]),
+        )
 
 
 class Frontier:
     """The states that have not been expanded yet, and the steps that lead to them.
 
     A node is the index of a state in the arrays from which paths are reconstructed. There is a node for each state that
-    is in the frontier or is being expanded, and for each state on the path to such a state.
+    is in the frontier or in which a walk is, and for each state on the path to such a state.
 
     Parameters:
         seed: the seed for the random order.
-        slots: the number of slots of a state.
+        words: the number of words of a packed state.
         tuning: the settings, including the sizes of the frontier and of the table of found states.
 
     Attributes:
         given_up: the number of states that were removed without being expanded, because the frontier was full.
     """
 
-    def __init__(self, seed: int, slots: int, tuning: Tuning = DEFAULT) -> None:
+    def __init__(self, seed: int, words: int, tuning: Tuning = DEFAULT) -> None:
         self._most = tuning.frontier
         self._seed, self.given_up = np.uint64(seed % 2**64), 0
         self._known = np.zeros(tuning.remembered, np.uint64)
         self._count = self._nodes_count = self._nodes_kept = 0
         # one entry for each state to be expanded, and room for more
-        self._rows, self._nodes = np.zeros((64, slots), np.int32), np.zeros(64, np.int64)
+        self._states, self._nodes = np.zeros((64, words), np.uint64), np.zeros(64, np.int64)
         self._turns, self._distances = np.zeros(64), np.zeros(64)
         # one entry for each node, and room for more
-        self._parents, self._trees = np.zeros(64, np.int64), np.zeros(64, np.int32)
+        self._parents, self._trees = np.zeros(64, np.int64), np.zeros(64, np.int64)
         self._hashes, self._steps = np.zeros(64, np.uint64), np.zeros(64, np.int64)
 
     def __len__(self) -> int:
         return self._count
 
     @property
-    def rows(self) -> NDArray[np.int32]:
-        """For each state to be expanded, the index of the value in each slot."""
-        return self._rows[: self._count]
+    def states(self) -> NDArray[np.uint64]:
+        """The packed states to be expanded."""
+        return self._states[: self._count]
 
-    @rows.setter
-    def rows(self, rows: NDArray[np.int32]) -> None:
-        self._rows = rows
+    @states.setter
+    def states(self, states: NDArray[np.uint64]) -> None:
+        self._states = states
+
+    @property
+    def nodes(self) -> NDArray[np.int64]:
+        """The nodes of the states to be expanded."""
+        return self._nodes[: self._count]
 
     @property
     def nbytes(self) -> int:
         """The size of all arrays in memory, in bytes."""
-        own = self._known, self._rows, self._nodes, self._turns, self._distances
+        own = self._known, self._states, self._nodes, self._turns, self._distances
         return sum(array.nbytes for array in (*own, self._parents, self._trees, self._hashes, self._steps))
 
-    def new_among(self, found: Arrivals) -> Arrivals:
-        """Return the given states that are not in the table of found states, without duplicates.
+    def is_known(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return, for each of the given hashes, whether a state with this hash is in the table of found states."""
+        known: NDArray[np.bool_] = self._known[self._places(hashes)] == hashes
+        return known
 
-        The result does not depend on the order of `found`.
+    def new_among(
+        self, hashes: NDArray[np.uint64], nodes: NDArray[np.int64], trees: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Choose the states that are not in the table of found states, each of them once.
+
+        Parameters:
+            hashes: the hash of each state.
+            nodes: for each state, the node of its predecessor.
+            trees: for each state, the index of the action instance that leads to it.
+
+        Returns:
+            The indices of these states, in an order that does not depend on the order of the arguments.
         """
-        order = np.lexsort((found.trees, found.parents, found.hashes))
-        hashes = found.hashes[order]
+        unknown = np.flatnonzero(~self.is_known(hashes))
+        order = unknown[np.lexsort((trees[unknown], nodes[unknown], hashes[unknown]))]
         is_first = np.ones(len(order), np.bool_)
-        is_first[1:] = hashes[1:] != hashes[:-1]
-        first = order[is_first]
-        return found.at(first[self._known[self._places(found.hashes[first])] != found.hashes[first]])
+        is_first[1:] = hashes[order[1:]] != hashes[order[:-1]]
+        return order[is_first]
 
-    def add(self, new: Arrivals, distances: NDArray[np.float64] | None = None) -> None:
+    def reach(
+        self, before: NDArray[np.int64], trees: NDArray[np.int64], hashes: NDArray[np.uint64]
+    ) -> NDArray[np.int64]:
+        """Return new nodes for states that were reached.
+
+        Parameters:
+            before: for each state, the node of its predecessor, or -1 for an initial state.
+            trees: for each state, the index of the action instance that led to it, or -1 for an initial state.
+            hashes: the hash of each state.
+        """
+        nodes = self._nodes_count
+        steps, later = np.zeros(len(before), np.int64), before >= 0
+        steps[later] = self._steps[before[later]] + 1
+        self._parents, self._trees = _with(self._parents, nodes, before), _with(self._trees, nodes, trees)
+        self._hashes, self._steps = _with(self._hashes, nodes, hashes), _with(self._steps, nodes, steps)
+        self._nodes_count = nodes + len(before)
+        return np.arange(nodes, self._nodes_count)
+
+    def add(
+        self, states: NDArray[np.uint64], nodes: NDArray[np.int64], distances: NDArray[np.float64] | None = None
+    ) -> None:
         """Add states to the frontier and to the table of found states.
 
         If the frontier is full, drop the states that would be expanded last.
 
         Parameters:
-            new: the states; see `new_among`.
+            states: the packed states; see `new_among`.
+            nodes: the node of each state; see `reach`.
             distances: the result of `Spec.distance` for each state, or None if the spec does not define this function.
         """
-        self._known[self._places(new.hashes)] = new.hashes
-        steps = np.zeros(len(new.hashes), np.int64)
-        inner = new.parents >= 0
-        steps[inner] = self._steps[new.parents[inner]] + 1
-        count, nodes = self._count, self._nodes_count
-        self._rows = _with(self._rows, count, new.rows)
-        self._nodes = _with(self._nodes, count, np.arange(nodes, nodes + len(steps)))
-        self._turns = _with(self._turns, count, mixed.py_func(new.hashes ^ self._seed) / 2.0**64 + NEARER * steps)
-        self._distances = _with(self._distances, count, np.zeros(len(steps)) if distances is None else distances)
-        self._parents, self._trees = _with(self._parents, nodes, new.parents), _with(self._trees, nodes, new.trees)
-        self._hashes, self._steps = _with(self._hashes, nodes, new.hashes), _with(self._steps, nodes, steps)
-        self._count, self._nodes_count = count + len(steps), nodes + len(steps)
-        most = max(1, min(self._most, NUMBERS // max(self._rows.shape[1], 1)))
+        hashes, count = self._hashes[nodes], self._count
+        self._known[self._places(hashes)] = hashes
+        turns = mixed.py_func(mixed.py_func(hashes ^ self._seed)) / 2.0**64 + NEARER * self._steps[nodes]
+        self._states, self._nodes = _with(self._states, count, states), _with(self._nodes, count, nodes)
+        self._turns = _with(self._turns, count, turns)
+        self._distances = _with(self._distances, count, np.zeros(len(nodes)) if distances is None else distances)
+        self._count = count + len(nodes)
+        most = max(1, min(self._most, WORDS // max(self._states.shape[1], 1)))
         if self._count > most:
             self.given_up += self._count - most * 3 // 4
             self._remove(np.setdiff1d(np.arange(self._count), self.next_places(most * 3 // 4)))
-        if self._nodes_count > 2 * self._nodes_kept + most:
-            self._forget()
 
     def next_places(self, most: int) -> NDArray[np.int64]:
         """Return the indices of the states to be expanded next.
@@ -221,23 +218,31 @@ class Frontier:
             turns[_nearest(distances, turns, most // 2)] = -1
         return np.sort(np.argpartition(turns, most)[:most])
 
-    def take(self, most: int) -> Batch:
+    def take(self, most: int) -> Reached:
         """Remove the states to be expanded next from the frontier, and return them.
 
         Parameters:
             most: the maximum number of states to return.
         """
         places = self.next_places(most)
-        nodes = self._nodes[places]
-        taken = Batch(self._rows[places], nodes, self._hashes[nodes], self._steps[nodes], self._trees[nodes])
+        taken = self.at(self._states[places], self._nodes[places])
         self._remove(places)
         return taken
+
+    def at(self, states: NDArray[np.uint64], nodes: NDArray[np.int64]) -> Reached:
+        """Return states that were reached, with the hashes, the depths and the action instances of their nodes.
+
+        Parameters:
+            states: the packed states.
+            nodes: the node of each state.
+        """
+        return Reached(states, nodes, self._hashes[nodes], self._steps[nodes], self._trees[nodes])
 
     def _remove(self, places: NDArray[np.int64]) -> None:
         """Remove the states at the given indices, and fill the gaps with states from the end of the arrays."""
         count = self._count - len(places)
         last = np.setdiff1d(np.arange(count, self._count), places)
-        for array in (self._rows, self._nodes, self._turns, self._distances):
+        for array in (self._states, self._nodes, self._turns, self._distances):
             array[places[places < count]] = array[last]
         self._count = count
 
@@ -254,43 +259,24 @@ class Frontier:
             hashes.append(int(self._hashes[node]))
         return trees[::-1], hashes[::-1]
 
-    def starts(self, most: int, longest: int) -> Starts:
-        """Return states where random walks may begin. They are the states to be expanded next.
-
-        Parameters:
-            most: the maximum number of states to return.
-            longest: the maximum number of steps from an initial state to a state of the frontier.
-        """
-        chosen = self.next_places(most)
-        rows, nodes = self._rows[chosen].astype(np.int64), self._nodes[chosen]
-        trees, path = np.zeros((len(nodes), longest + 1), np.int32), np.zeros((len(nodes), longest + 1), np.uint64)
-        before, places = nodes, np.arange(len(nodes))
-        while len(places):
-            steps = self._steps[before]
-            path[places, steps] = self._hashes[before]
-            inner = steps > 0
-            places, before, steps = places[inner], before[inner], steps[inner]
-            trees[places, steps - 1] = self._trees[before]
-            before = self._parents[before]
-        return Starts(rows, self._steps[nodes], trees, path)
-
-    def widen(self, slots: int) -> None:
-        """Add a column of zeros to the rows for each new slot.
-
-        Parameters:
-            slots: the number of slots of a state, including the new ones.
-        """
-        self._rows = widened(self._rows, slots)
-
     def _places(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         places: NDArray[np.uint64] = mixed.py_func(hashes) & np.uint64(len(self._known) - 1)
         return places
 
-    def _forget(self) -> None:
-        """Delete the nodes that are not on the path to any state of the frontier, and renumber the remaining nodes."""
+    def forget(self, held: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Delete nodes that are no longer needed, and renumber the others, if there are many nodes.
+
+        Parameters:
+            held: nodes that are needed, besides those of the states of the frontier and those on the paths.
+
+        Returns:
+            The new numbers of `held`.
+        """
+        if self._nodes_count <= 2 * self._nodes_kept + self._most:
+            return held
         parents = self._parents[: self._nodes_count]
         wanted = np.zeros(len(parents), np.bool_)
-        some = self._nodes[: self._count]
+        some = np.concatenate([self._nodes[: self._count], held])
         while len(some):
             wanted[some] = True
             some = np.unique(parents[some])
@@ -301,6 +287,7 @@ class Frontier:
         self._parents = np.where(parents[kept] < 0, -1, number[parents[kept]])
         self._trees, self._hashes, self._steps = self._trees[kept], self._hashes[kept], self._steps[kept]
         self._nodes_count = self._nodes_kept = len(kept)
+        return number[held]
 
 
 def _nearest(distances: NDArray[np.float64], turns: NDArray[np.float64], count: int) -> NDArray[np.int64]:

@@ -12,15 +12,16 @@ import time
 from typing import TypeVar
 
 import attrs
+import numpy as np
 
 from leadline.checker.engines.budget import Budget
+from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.evidence import premise_shown
 from leadline.checker.engines.learning.warm_up import compiled_ahead
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.purity import Purity
-from leadline.checker.engines.random import kernel as kernel
 from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import SpecError
@@ -93,7 +94,7 @@ def _check_limits(limits: Limits) -> None:
 
 def _searched(spec: Spec[S], limits: Limits, progress: Progress | None, settings: RandomSettings) -> Result:
     """Run the search, and return its result. The counterexamples have not been shortened yet."""
-    compiled_ahead(_walk_once, kernel.walk)
+    compiled_ahead(_walk_once, kernel.expand)
     refuse_liveness(spec, "a random search", "select other properties (with -i), or use `leadline explore`")
     workers = Workers(settings.workers or usable_cores())
     budget = Budget(limits, lambda: workers.processes, tuning=settings.tuning)
@@ -130,8 +131,6 @@ def _walked(
                 reported_at = time.monotonic()
 
     stop = attempt(budget, walk)
-    if stop:
-        attempt(budget, walks.collect)  # the violations that were found since the last call of `collect`
     stop = attempt(budget, purity.check_again) or stop
     result = _result(walks, conclude(budget, stop), settings.steps)
     if progress is not None and stop is None:
@@ -174,6 +173,7 @@ def _walk_once(spec: Spec[S]) -> None:
         walks = Walks(spec, 2, 3, 0, Watch(Budget(Limits()), workers), Purity(spec))
         while walks.round():
             pass
+        walks.expander.leaves(np.zeros(1, np.int64), 0, 1)  # used only for calls that are not learned
     finally:
         workers.close()
         make_ordinary()

@@ -1,51 +1,48 @@
-"""Random search with recorded results: it takes random walks and expands states in random order.
+"""Random search with learned results: it takes random walks, and expands states in random order.
 
-A walker is a position in the state space. The search moves it from state to state. Most walkers expand states: each is
-placed on a state of the frontier and checks all next states of this state. Next states that were not found before are
-added to the frontier. The other walkers take random walks from an initial state or from a state of the frontier, and
-check all next states of each state that they visit.
+The search proceeds in rounds. A round expands a block of states with `Expander`, as a level of an exhaustive search is
+expanded. Most of the states come from the frontier; those of their next states that were not found before join the
+frontier. The other states are the ends of random walks, which begin at an initial state or at a state that the round
+expands; then each walk takes one of the steps from its state. All next states are checked, except those that were found
+before, which were checked then. In a uniform search, there are only walks, and only the steps that they take are
+checked.
 
-The search proceeds in rounds. In each round, the threads move the walkers independently of each other. At the end of
-the round, the search collects the counts of all walkers, the violations that they found, and the states and steps that
-satisfy a witness. Therefore a walker's moves depend on the seed and on the results of earlier rounds, but not on the
-number of threads.
-
-On each visited state and each step, the search evaluates every invariant that is not yet violated and every witness
-that is not yet satisfied. It confirms each counterexample by calling the spec's functions. The frontier determines only
-where walks begin and which states are expanded. Therefore hash collisions can make a search longer, but cannot make its
-result wrong.
+The next round depends on the seed, on the states of this round, and on the contents of their next states. It does not
+depend on threads, on what has been learned, or on the order in which values were found. Each counterexample is confirmed
+by calling the spec's functions. States that were found are recognized by their content hashes, so a collision can hide
+a violation, but cannot show a wrong one.
 """
 
 from __future__ import annotations
 
 import itertools
-import time
-from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.action import ActionInstance
 from leadline.checker.content import content
 from leadline.checker.coverage import CoverageCounts
-from leadline.checker.engines.learning.calls import NotRecorded
+from leadline.checker.engines.compiled.expander import Expander
+from leadline.checker.engines.compiled.kernel import FILLED
 from leadline.checker.engines.learning.comparison import refuse_contradicted
 from leadline.checker.engines.learning.interrupts import interrupts_wait
+from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import CHANGES, Adjustments, Crowded
+from leadline.checker.engines.learning.slot_hashes import SlotHashes
+from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.purity import Purity, leads_elsewhere
-from leadline.checker.engines.random import arrays as arrays
-from leadline.checker.engines.random import kernel as kernel
+from leadline.checker.engines.random import kernel
+from leadline.checker.engines.random.block import Block
 from leadline.checker.engines.random.coverage import WalkCoverage
 from leadline.checker.engines.random.distinct_estimate import StateSample
-from leadline.checker.engines.random.frontier import NUMBERS, Arrivals, Frontier
-from leadline.checker.engines.random.walker_tables import WalkerTables, padded
+from leadline.checker.engines.random.frontier import Frontier, Reached
 from leadline.checker.observing.domains import NewKind
-from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.nodes import ShapeChanged
-from leadline.checker.properties import DEADLOCK, Property
-from leadline.checker.result import ActionCount, Statistics, WalkCounts
+from leadline.checker.properties import DEADLOCK, Kind, Property
+from leadline.checker.result import ActionCount, Statistics, Verified, WalkCounts
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
@@ -53,37 +50,50 @@ from leadline.checker.trace import Trace
 S = TypeVar("S")
 T = TypeVar("T")
 
-WALKERS = 512
-"""The maximum number of walkers that take random walks if other walkers expand states."""
+FIRST, SHARE, MOST = 8, 16, 8192
+"""If n steps have been taken so far, the next round takes n / `SHARE` steps, but at least `FIRST` and at most `MOST`.
+The first rounds are short, so that a violation that is found early stops the search early."""
 
-PLACES = 2**22
-"""The maximum number of steps that all current walks together store in memory. If walks are long, there are fewer
-walkers."""
+FEWEST, EXPANSIONS = 2, 3
+"""`FEWEST` is the minimum number of walks in a round. The search expands `EXPANSIONS` times as many states as its walks
+take steps, as soon as the frontier has so many."""
 
-ROUND = 64
-"""The maximum number of steps of each walker in a round."""
+MOST_NEXT = 2**19
+"""The approximate maximum number of next states in a round."""
 
-FIRST, SHARE = 8, 16
-"""If n steps have been taken so far, the next round takes n / `SHARE` steps, but at least `FIRST`. The first rounds are
-short, so that a violation that is found early stops the search early."""
+FROM_FRONTIER = 192
+"""Of every 256 walks, this number begin at a state that was taken from the frontier."""
 
-FEWEST, STEPS_EACH = 2, 2
-"""A round with n steps of random walks moves n / `STEPS_EACH` walkers, but at least `FEWEST`."""
+DEAD_END, LONGEST, OUTSIDE, REASONS = range(4)
+"""The reasons why a walk ended. `DEAD_END`: no step leads to a different state. `LONGEST`: the walk has the maximum
+number of steps. `OUTSIDE`: `Spec.within` is false for the next state. `REASONS` is the number of reasons."""
 
-EXPANDERS, EXPANSIONS = 4096, 192
-"""`EXPANDERS` is the maximum number of states that are expanded at the same time. Of every 256 steps, `EXPANSIONS`
-expand a state."""
 
-FROM_FRONTIER, STARTS = 192, 1024
-"""Of every 256 walks, `FROM_FRONTIER` begin at a state of the frontier, which is chosen from `STARTS` states."""
+class Next(NamedTuple):
+    """The next states of the states of a block, and what the search does with them.
 
-ALONE = 64
-"""If fewer walkers than this number move, the loop runs in one thread, because waking other threads would take
-longer."""
+    Attributes:
+        states: the packed next states.
+        parents: for each next state, the index of its predecessor in the block.
+        trees: for each next state, the index of the action instance that leads to it.
+        hashes: for each next state, the hash of its content.
+        degrees, moving: for each state of the block, the number of its steps, and of those that change it.
+        enabled: for each action instance, the number of states of the block in which it is enabled.
+        chosen: for each walk, the index of the next state that it goes to, or -1 if it ends.
+        new: the indices of the next states that join the frontier.
+        distances: the distances of these states, or None if the search does not use distances.
+    """
 
-COMPARED = 32
-"""The number of walkers whose states are used to compare learned results with calls, each time that results are
-learned."""
+    states: NDArray[np.uint64]
+    parents: NDArray[np.int64]
+    trees: NDArray[np.int64]
+    hashes: NDArray[np.uint64]
+    degrees: NDArray[np.int64]
+    moving: NDArray[np.int64]
+    enabled: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    new: NDArray[np.int64]
+    distances: NDArray[np.float64] | None
 
 
 class Walks(Generic[S]):
@@ -96,20 +106,17 @@ class Walks(Generic[S]):
         seed: the seed. Searches with the same seed take the same walks.
         watch: the object that checks the limits, and holds the threads and processes of the search.
         purity: the object that checks that the spec's functions are pure. It calls them again on some of the states.
-        uniform: whether all walkers take random walks from initial states and check only the steps that they take. If
-            so, no states are expanded.
+        uniform: whether there are only random walks from initial states, of which only the steps taken are checked.
         coverage: whether to collect the coverage.
         tuning: internal sizes and limits.
 
     Attributes:
         spec: the spec.
-        watch: the object that checks the limits.
-        workers: the threads and processes of the search.
         traces: a trace for each invariant that is violated and for each witness that is satisfied.
         sampled: a sample of the distinct states.
         taken: for each action instance, the number of times that it was taken.
         enabled: for each action instance, the number of visited states in which it was enabled.
-        ends: the number of walks that ended, by reason (see `arrays.DEAD_END`) and number of steps.
+        ends: the number of walks that ended, by reason (see `DEAD_END`) and number of steps.
         steps: the number of steps taken, plus the number of states expanded.
         begun: the number of walks that have begun.
         expanded: the number of states expanded.
@@ -119,241 +126,60 @@ class Walks(Generic[S]):
         self, spec: Spec[S], walks: int, steps: int, seed: int, watch: Watch, purity: Purity[S],
         *, uniform: bool = False, coverage: bool = False, tuning: Tuning = DEFAULT,
     ) -> None:  # fmt: skip
-        self.spec, self.workers, self.watch, self._purity = spec, watch.workers, watch, purity
-        self._walks, self._length = walks, steps
-        self._adjustments = Adjustments()
-        self._initials = sorted(spec.initials(), key=self._content)
-        self._covers, self._room, self._tuning = coverage, 256, tuning
-        self._tables = self._new_tables()
+        self.spec, self._watch, self._purity, self._tuning = spec, watch, purity, tuning
+        self._walks, self._length, self._covers = walks, steps, coverage
+        self._initials = sorted(spec.initials(), key=_content)
+        self._hashes_of_initials = np.array([*map(_content, self._initials)], np.uint64)
+        self._adjustments, self._is_converted = Adjustments(), False
+        self.expander = self._new_expander()
         self.begin(seed, uniform=uniform)
 
     def begin(self, seed: int, *, uniform: bool) -> None:
         """Discard all results and begin a new search with a different seed.
 
-        The recorded results of calls are kept to save time. They do not change which walks the search takes, unless the
-        frontier is full and drops states.
+        The learned results are kept to save time. They do not change which walks the search takes.
 
         Parameters:
             seed, uniform: see `Walks`.
         """
-        instances, steps = len(self.spec.instances), self._length
+        instances, words = len(self.spec.instances), self.expander.packing.words
+        self._seed, self._uniform = np.uint64(seed % 2**64), uniform
         self.traces: dict[Property, Trace[S]] = {}
         self.sampled = StateSample(self._tuning)
-        self.taken, self.enabled = np.zeros(instances, np.int64), np.zeros(instances, np.int64)
-        self.ends = np.zeros((arrays.REASONS, steps + 1), np.int64)
-        self.steps = self.begun = self.expanded = self._looked = self._deepest = 0
-        count = max(1, min(WALKERS, self._walks, PLACES // (steps + 1)))
-        self._numbers = np.zeros(arrays.NUMBERS, np.int64)
-        seed = (seed + 2**63) % 2**64 - 2**63
-        self._numbers[[arrays.SEED, arrays.WALKS, arrays.LENGTH]] = seed, self._walks, steps
-        self._numbers[[arrays.LOOKS, arrays.FROM_FRONTIER, arrays.WALKING]] = not uniform, FROM_FRONTIER, count
         self._coverage = WalkCoverage(self.spec, self._tuning) if self._covers else None
-        self._tables.widen()
-        expanders = 0 if uniform else EXPANDERS
-        slots = self._tables.layout.slots
-        checks, words = len(self._tables.checks), self._tables.words
-        self._walkers = arrays.new_walkers(count, expanders, slots, checks + 1, words, steps)
-        self._walkers.phase[count:] = arrays.FINISHED
-        self._walkers.walk[:] = np.arange(count + expanders) - count
-        sizes = [ROUND * (min(last, count) - min(first, count)) + last - first for first, last in self._parts()]
-        noted = slots if self._covers else 0
-        self._samples = [arrays.new_sample(size, instances, steps, noted) for size in sizes]
-        self._frontier, self._expanding = Frontier(seed, slots, self._tuning), np.zeros(0, np.int64)
-        self._starts = self._frontier.starts(0, steps)
-        self._found: list[Arrivals] = []
-        if not uniform:
-            rows = self._tables.initial_rows
-            none = np.full(len(rows), -1)
-            hashes = self._tables.hashes.of(rows)
-            self._found.append(Arrivals(rows.astype(np.int32), hashes, none, none.astype(np.int32)))
+        self.taken, self.enabled = np.zeros(instances, np.int64), np.zeros(instances, np.int64)
+        self.ends = np.zeros((REASONS, self._length + 1), np.int64)
+        self.steps = self.begun = self.expanded = self._looked = self._deepest = 0
+        self._frontier = Frontier(seed, words, self._tuning)
+        self._block = self._walking = self._frontier.take(0)  # the states of the round, and those of all walks
+        self._numbers = np.zeros(0, np.int64)  # the number of each walk
+        self._inside: NDArray[np.int64] | None = None  # the initial states that satisfy `Spec.within`
 
-    def _new_tables(self) -> WalkerTables[S]:
-        """Return new tables. If the adjustments do not fit the spec, change the adjustments and try again."""
+    # The learned results.
+
+    def _new_expander(self) -> Expander[S]:
+        """Return an expander with new tables. If the adjustments do not fit the spec, change them and try again."""
         while True:
             try:
-                return WalkerTables(
-                    self.spec, self._initials, self._adjustments, self.watch, self._purity, self._tuning
-                )
+                tables = TransitionTables(
+                    self.spec, self._initials, self._adjustments, purity=self._purity, tuning=self._tuning,
+                    with_distance=self.spec.distance is not None,
+                )  # fmt: skip
+                break
             except CHANGES as change:
                 self._adjustments = self._adjustments.after(change)
+        self._hashes = SlotHashes(tables.layout)
+        packing = Packing(tables.layout.sizes())
+        block = Block(packing, tables.instances, self._watch.workers, self._repacked)
+        return Expander(tables, block, self._watch)
 
-    # The walkers.
+    @property
+    def _store(self) -> Block:
+        assert isinstance(self.expander.store, Block)
+        return self.expander.store
 
-    def _parts(self) -> list[tuple[int, int]]:
-        """Divide the walkers among parallel calls to the loop. Return the range of walkers for each call; the end of a
-        range is excluded.
-        """
-        count = len(self._walkers.walk)
-        parts = min(count, 1 if self.workers.count == 1 else 4 * self.workers.count)
-        return list(itertools.pairwise(count * part // parts for part in range(parts + 1)))
-
-    def _plan(self) -> arrays.Plan:
-        numbers, tables, caller = self._numbers, self._tables, self._tables.tables.caller
-        sought = [item not in self.traces for item in tables.checks]
-        numbers[arrays.FIRST_CHECK], numbers[arrays.FIRST_STEP] = caller.instances, caller.first_step
-        numbers[arrays.CHECKS] = len(tables.checks)
-        numbers[arrays.CONSTRAINED] = self.spec.constraint is not None
-        numbers[arrays.DEADLOCKS] = self.spec.check_deadlock and DEADLOCK not in self.traces
-        return arrays.Plan(
-            numbers,
-            tables.initial_rows,
-            tables.hashes.of(tables.initial_rows),
-            tables.bits(itertools.compress(range(len(sought)), sought)),
-            tables.of_states,
-            np.array([self.sampled.limit], np.uint64),
-            *self._starts,
-        )
-
-    def _widen(self) -> None:
-        """Add a column of zeros to all rows of states for each new slot.
-
-        Raises:
-            Crowded: if some slots have too many values and should be split.
-        """
-        layout = self._tables.layout
-        if layout.crowded:
-            raise Crowded(frozenset(layout.crowded))
-        slots = layout.slots
-        if slots > self._walkers.values.shape[1]:
-            self._tables.widen()
-            wider = {name: arrays.widened(getattr(self._walkers, name), slots) for name in arrays.ROWS}
-            self._walkers = self._walkers._replace(**wider)
-            self._frontier.widen(slots)
-            self._found = [found._replace(rows=arrays.widened(found.rows, slots)) for found in self._found]
-            self._starts = self._starts._replace(rows=arrays.widened(self._starts.rows, slots))
-            if self._coverage is not None:
-                self._samples = [sample._replace(rows=arrays.widened(sample.rows, slots)) for sample in self._samples]
-
-    def _translate(self, before: Layout) -> None:
-        """Convert all states of the search to the current layout, and reset the walkers so that they check their states
-        again.
-
-        Parameters:
-            before: the layout from which to convert the states.
-        """
-        walkers, frontier = self._walkers, self._frontier
-        under_way = np.flatnonzero(walkers.phase < arrays.ENDED)
-        old: list[NDArray[np.int32] | NDArray[np.int64]] = [walkers.values[under_way], frontier.rows, self._starts.rows]
-        old += [found.rows for found in self._found]
-        layout = self._tables.layout
-        new = [[layout.row(before.state(row)) for row in rows.tolist()] for rows in old]
-        self._tables.learner.note_values()
-        self._tables.widen()
-        slots = layout.slots
-        translated = [padded(rows, slots) for rows in new]
-        values = np.zeros((len(walkers.walk), slots), np.int64)
-        values[under_way], of_frontier, starts, *found = translated
-        frontier.rows = of_frontier.astype(np.int32)
-        self._starts = self._starts._replace(rows=starts)
-        self._found = [
-            entries._replace(rows=rows.astype(np.int32)) for entries, rows in zip(self._found, found, strict=True)
-        ]
-        self._walkers = walkers = walkers._replace(values=values, after=np.zeros_like(values))
-        if self._coverage is not None:
-            self._samples = [
-                sample._replace(rows=np.zeros((len(sample.rows), slots), np.int64)) for sample in self._samples
-            ]
-        walkers.phase[under_way] = arrays.ARRIVED
-        walkers.parked[:] = walkers.fresh[:] = False
-
-    # Rounds.
-
-    def round(self) -> bool:
-        """Run one round: move walkers, expand states, and collect the violations and counts.
-
-        Returns:
-            True if some walks have not ended yet.
-
-        Raises:
-            StopSearch, KeyboardInterrupt, MemoryError: if the search was stopped before the end of the round.
-            SpecError: if an action or a property raised an exception or is not a pure function.
-        """
-        self._join()  # in the first round, this adds the initial states
-        steps = max(FIRST, self.steps // SHARE)
-        walking, walkers = int(self._numbers[arrays.WALKING]), self._walkers
-        if len(walkers.walk) > walking:
-            steps -= steps * EXPANSIONS // 256
-        moving = np.flatnonzero(walkers.phase[:walking] != arrays.FINISHED)[: max(FEWEST, steps // STEPS_EACH)]
-        walkers.left[moving] = min(max(steps // max(len(moving), 1), 1), ROUND)
-        walked = self.steps - self.expanded + int(walkers.left[moving].sum())
-        to_expand = max(0, min(walked * EXPANSIONS // (256 - EXPANSIONS) - self.expanded, len(self._frontier)))
-        while True:
-            self._expand(min(to_expand, self._expanders_at_once()))
-            self._move()
-            self._join()
-            to_expand -= len(self._expanding)
-            if to_expand <= 0 or not len(self._expanding):
-                break
-        self._starts = self._frontier.starts(min(STARTS, PLACES // (self._length + 1)), self._length)
-        return bool((self._walkers.phase[:walking] != arrays.FINISHED).any())
-
-    def _expanders_at_once(self) -> int:
-        """Return the maximum number of states that can be expanded at the same time without exceeding the memory for
-        next states.
-        """
-        per_state = self._looked // max(self.steps, 1) + 1
-        room = NUMBERS // (self._tables.layout.slots * per_state)
-        return max(1, min(len(self._walkers.walk) - int(self._numbers[arrays.WALKING]), room))
-
-    def _expand(self, most: int) -> None:
-        """Remove states from the frontier, and place a walker on each of them.
-
-        Parameters:
-            most: the maximum number of states.
-        """
-        taken, walkers = self._frontier.take(most), self._walkers
-        self._expanding, self._deepest = taken.nodes, max(self._deepest, int(taken.steps.max(initial=0)))
-        first = int(self._numbers[arrays.WALKING])
-        some = slice(first, first + len(taken.nodes))
-        walkers.values[some], walkers.hashes[some] = taken.rows, taken.hashes
-        walkers.step[some], walkers.by[some] = taken.steps, taken.trees
-        # initial states must still be checked; other states were checked when they were found
-        walkers.phase[some] = np.where(taken.steps > 0, arrays.AT_REST, arrays.ARRIVED)
-        walkers.calm[some] = self._tables.of_states
-        walkers.fresh[some] = False
-        walkers.left[some] = 1
-
-    def _note_found(self, scratches: Iterable[arrays.Scratch]) -> None:
-        """Store the next states of the expanded states until `_join` adds them to the frontier.
-
-        Parameters:
-            scratches: for each call to the loop, its working memory, which contains these next states.
-        """
-        first = int(self._numbers[arrays.WALKING])
-        for scratch in scratches:
-            if filled := int(scratch.filled[0]):
-                parents = self._expanding[scratch.of[:filled] - first]
-                rows, hashes, trees = scratch.rows[:filled], scratch.found[:filled], scratch.by[:filled]
-                self._found.append(Arrivals(rows, hashes, parents, trees))
-
-    def _join(self) -> None:
-        """Add the next states of expanded states to the frontier, except states that were found before.
-
-        Raises:
-            StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
-        """
-        if not self._found:
-            return
-        # the states stay in `_found` for now, so that they are converted if computing distances changes the layout
-        self._found = [self._frontier.new_among(Arrivals.joined(self._found))]
-        distances = None if self.spec.distance is None else self._adjusting(self._distances)
-        self._frontier.add(self._found.pop(), distances)
-
-    def _distances(self) -> NDArray[np.float64]:
-        (found,) = self._found
-        distances = self._tables.distances(found.rows)
-        self._widen()
-        return distances
-
-    def _move(self) -> None:
-        """Move the walkers until each has taken its steps for this round, and collect the violations and counts.
-
-        Raises:
-            StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
-        """
-        self._adjusting(self._make_round)
-        self.collect()
-        self._look_at_sample()
+    def _repacked(self, before: Packing, packing: Packing) -> None:
+        self._frontier.states = before.repack(self._frontier.states, packing)
 
     def _adjusting(self, do: Callable[[], T]) -> T:
         """Call a function and return its result. If the function raises one of `CHANGES`, change the adjustments and
@@ -366,185 +192,361 @@ class Walks(Generic[S]):
             try:
                 return do()
             except CHANGES as change:
-                self._look_at_sample()
                 self._purity.check_again()
                 while True:
-                    before, self._adjustments = self._tables, self._adjustments.after(change)
+                    before, self._adjustments = self.expander, self._adjustments.after(change)
                     try:
-                        self._tables = self._new_tables()
-                        self._translate(before.layout)
+                        self._convert(before, self._new_expander())
                         break
                     except (ShapeChanged, NewKind) as again:
-                        self._tables, change = before, again
+                        change = again
 
-    def _make_round(self) -> None:
-        looked = time.monotonic()
-        while True:
-            walkers = self._walkers
-            busy = (walkers.left > 0) & (walkers.phase != arrays.FINISHED)
-            if not busy.any():
-                return
-            tables = self._tables
-            # if `Tuning.verify` is set, walkers take one step at a time, so that each state can be verified
-            later = np.maximum(walkers.left - 1, 0) if self._tuning.verify else np.zeros_like(walkers.left)
-            walkers.left[:] -= later
-            chosen = tables.to_verify(np.flatnonzero(busy & (walkers.phase < arrays.ENDED)))
-            left_from = walkers.values[chosen]
-            tables.drop_answers(walkers.fresh)
-            learned = tables.learned()
-            given = self._plan(), learned, tables.answers(len(walkers.walk)), walkers
-            room = len(learned.always), tables.words, self._room, tables.layout.slots
-            parts = [
-                (first, last, *given, sample, arrays.new_scratch(*room))
-                for (first, last), sample in zip(self._parts(), self._samples, strict=True)
-                if busy[first:last].any()
-            ]
-            try:
-                full = self.workers.run(kernel.walk, parts, alone=int(busy.sum()) < ALONE)
-            finally:
-                walkers.left[:] += later * (walkers.phase < arrays.ENDED)
-            self._note_found(part[-1] for part in parts)
-            try:
-                self._tables.verify(left_from[~walkers.parked[chosen]])
-            except NotRecorded:
-                walkers.seen[:] = -1  # all evidence of this round is uncertain
-                raise
-            self._room = max(self._room, *(2 * most for most in full))
-            if walkers.parked.any():
-                self._learn()
-            self.watch.pause()
-            if time.monotonic() - looked > self._tuning.watch_seconds:
-                looked = time.monotonic()
-                self.watch.need(0)
+    def _convert(self, before: Expander[S], expander: Expander[S]) -> None:
+        """Convert the states of this round and of the frontier to the layout of a new expander."""
+        layout, groups = expander.layout, [before.store.states[: len(self._block.nodes)], self._frontier.states]
+        rows = [[layout.row(before.layout.state(before.packing.unpack(words))) for words in some] for some in groups]
+        self._frontier.states = np.zeros((0, expander.packing.words), np.uint64)
+        expander.learner.note_values()
+        of_block, self._frontier.states = (expander.packing.pack_all(some) for some in rows)
+        self.expander, self._is_converted = expander, True
+        self._store.put(0, of_block, np.zeros(len(of_block), np.int64))
 
-    def _learn(self) -> None:
-        """Make the calls whose results the walkers need, and compare some of the recorded results with new calls."""
-        has_learned = self._tables.learn(self._walkers, self.steps + self._looked + 1)
-        self._widen()
-        walkers = self._walkers
-        if has_learned:
-            some = np.unique(np.linspace(0, len(walkers.walk) - 1, COMPARED, dtype=np.int64))
-            some = some[walkers.phase[some] < arrays.ENDED]
-            self._tables.compare(walkers.values[some].tolist())
-        walkers.parked[:] = False
+    # Rounds.
+
+    def round(self) -> bool:
+        """Run one round: expand a block of states, check the next states, and take a step of each walk.
+
+        Returns:
+            True if some walks have not ended yet.
+
+        Raises:
+            StopSearch, KeyboardInterrupt, MemoryError: if the search was stopped before the end of the round.
+            SpecError: if an action or a property raised an exception or is not a pure function.
+        """
+        if self._inside is None:
+            self._inside = self._adjusting(self._check_initials)
+        if not len(self._inside):
+            return False
+        self._watch.pause()
+        self._choose_block()
+        found = self._adjusting(self._next)
+        with interrupts_wait():
+            self._go_on(found)
+        return self.begun < self._walks or len(self._numbers) > 0
+
+    def _check_initials(self) -> NDArray[np.int64]:
+        """Check the initial states, add them to the frontier, and return the indices of those that satisfy
+        `Spec.within`.
+        """
+        store, hashes = self._store, self._hashes_of_initials
+        rows, none = self.expander.tables.rows, np.full(len(hashes), -1)
+        store.put(0, store.packing.pack_all(rows), np.zeros(len(rows), np.int64))
+        wanted = self._wanted(self.expander.tables.state_checks)
+        shown, outside = self._checked(0, wanted, inherit=False)
+        nodes = self._frontier.reach(none, none, hashes)
+        for item, column in zip(self.expander.tables.state_checks, shown.T, strict=True):
+            if column.any():
+                self._confirm(item, self._frontier.path(int(nodes[np.flatnonzero(column)[0]])))
+        inside = np.flatnonzero(~outside)
+        if not self._uniform:
+            places = inside[self._frontier.new_among(hashes[inside], none[inside], none[inside])]
+            distances = None if self.spec.distance is None else self._distances(places)
+            self._frontier.add(store.states[places], nodes[places], distances)
+        return inside
+
+    def _check_again(self) -> None:
+        """Check the states of this round and of the frontier with new tables. Next states are not evaluated where they
+        equal their predecessors in what a predicate has read, so it must have been called for the predecessors.
+        """
+        store, frontier, count = self._store, self._frontier, len(self._block.nodes)
+        store.put(count, frontier.states, np.zeros(len(frontier), np.int64))
+        shown, _ = self._checked(0, self._wanted(self.expander.tables.state_checks), inherit=False)
+        nodes = np.concatenate([self._block.nodes, frontier.nodes])
+        for item, column in zip(self.expander.tables.state_checks, shown.T, strict=True):
+            if column.any():
+                self._confirm(item, frontier.path(int(nodes[np.flatnonzero(column)[0]])))
+        store.drop(count)
+        self._is_converted = False
+
+    def _choose_block(self) -> None:
+        """Choose the states to be expanded in this round: those of all walks, and some of the frontier."""
+        frontier, size = self._frontier, min(max(FIRST, self.steps // SHARE), MOST)
+        if not len(self._numbers):
+            self._walking = frontier.at(self.expander.store.states[:0], self._walking.nodes[:0])
+        self._walking = self._walking._replace(nodes=frontier.forget(self._walking.nodes))
+        # walks take the place of states to be expanded if there are not enough of these
+        wanted = max(FEWEST, size // (1 + EXPANSIONS), size - len(frontier))
+        begins = max(0, min(wanted - len(self._numbers), self._walks - self.begun))
+        walked = self.steps - self.expanded + len(self._numbers) + begins
+        at_once = max(1, min(MOST, MOST_NEXT // (self._looked // max(self.steps, 1) + 1)))
+        taken = frontier.take(max(0, min(EXPANSIONS * walked - self.expanded, at_once)))
+        self._begin_walks(begins, taken)
+        self._block = self._walking.followed_by(taken)
+        self._store.put(0, self._block.states, np.zeros(len(self._block.nodes), np.int64))
+
+    def _begin_walks(self, count: int, taken: Reached) -> None:
+        """Begin walks at random initial states, or at states that were taken from the frontier."""
+        assert self._inside is not None
+        randoms = np.zeros(count, np.uint64)
+        kernel.starts(self._seed, self.begun, randoms)
+        in_frontier = np.full(count, len(taken.nodes) > 0) & (randoms & np.uint64(255) < FROM_FRONTIER)
+        bounds = np.where(in_frontier, max(len(taken.nodes), 1), len(self._inside)).astype(np.uint64)
+        places = ((randoms >> np.uint64(32)) * bounds >> np.uint64(32)).astype(np.int64)
+        initial, which = np.unique(self._inside[places[~in_frontier]], return_inverse=True)
+        rows, none = self.expander.tables.rows, np.full(np.count_nonzero(~in_frontier), -1)
+        states = self.expander.packing.pack_all([rows[place] for place in initial])[which]
+        nodes = self._frontier.reach(none, none, self._hashes_of_initials[initial][which])
+        begun = taken.at(places[in_frontier]).followed_by(self._frontier.at(states, nodes))
+        self._walking = self._walking.followed_by(begun)
+        self._numbers = np.concatenate([self._numbers, np.arange(self.begun, self.begun + count)])
+        self.begun += count
+
+    def _next(self) -> Next:
+        """Compute the next states of the block, check them, and choose the next step of each walk."""
+        expander, block, count = self.expander, self._block, len(self._block.nodes)
+        tables, store, walks = expander.tables, self._store, len(self._numbers)
+        if expander.layout.crowded:
+            raise Crowded(frozenset(expander.layout.crowded))
+        store.drop(count)  # the next states that an attempt left behind
+        if self._is_converted:
+            self._check_again()
+        expander.earlier = self.steps + self._looked
+        expander.learner.compare(store.states, 0, count)
+        of_states, of_steps = self._wanted(tables.state_checks), self._wanted(tables.step_checks)
+        parts, buffers = expander.generate(0, count, np.array(of_steps, np.bool_) & (not self._uniform))
+        filled = parts.cursors[:, FILLED].tolist()
+
+        def joined(arrays: NDArray[Any]) -> NDArray[Any]:
+            return np.concatenate([array[:end] for array, end in zip(arrays, filled, strict=True)])
+
+        found, packing = joined(buffers.found), store.packing
+        parents, trees = joined(buffers.parents).astype(np.int64), joined(buffers.trees).astype(np.int64)
+        hashes, moves = self._hashed(found, parents)
+        on_way = block.steps[parents] < self._length
+        allowed, chosen = moves & on_way, np.full(walks, -1)
+        degrees, moving, enabled = (np.zeros(size, np.int64) for size in (count, count, tables.instances))
+        kernel.count_steps(parents, trees, moves, degrees, moving, enabled)
+        self._confirm_dead(np.flatnonzero(degrees == 0))
+        judged = 0 if self._uniform else len(found)
+        expander.learner.verification.actions(store.states, packing, np.arange(count), judged)
+
+        def choose() -> None:
+            kernel.choose(self._seed, self._numbers, block.steps, parents, trees, hashes, allowed, chosen)
+
+        if self._uniform:
+            choose()
+            idle = np.flatnonzero(on_way & ~moves)
+            _, first = np.unique(parents[idle], return_index=True)
+            places = np.concatenate([chosen[chosen >= 0], idle[first]])
+            checked, same = places, np.arange(len(places))
+        else:
+            places = np.flatnonzero(allowed)
+            places = places[~self._frontier.is_known(hashes[places])]
+            _, first, same = np.unique(hashes[places], return_index=True, return_inverse=True)
+            checked, of_steps = places[first], []
+            for number, item in enumerate(tables.step_checks):
+                self._confirm_first(
+                    item, np.flatnonzero(joined(buffers.shown)[:, number] & on_way), parents, trees, hashes
+                )
+        store.put(count, found[checked], parents[checked])
+        shown, outside = self._checked(count, [*of_states, *of_steps], inherit=True)
+        checks = itertools.islice((*tables.state_checks, *tables.step_checks), shown.shape[1])
+        for item, column in zip(checks, shown.T, strict=True):
+            self._confirm_first(item, places[column[same]], parents, trees, hashes)
+        allowed[places[outside[same]]] = False
+        new, distances = places[:0], None
+        if self._uniform:
+            chosen[chosen >= 0] = np.where(allowed[chosen[chosen >= 0]], chosen[chosen >= 0], -1)
+        else:
+            choose()
+            joining = np.flatnonzero(allowed[places] & (parents[places] >= walks))
+            nodes = block.nodes[parents[places]]
+            joining = joining[self._frontier.new_among(hashes[places][joining], nodes[joining], trees[places][joining])]
+            new = places[joining]
+            if self.spec.distance is not None:
+                distances = self._distances(count + same[joining])
+        if store.packing is not packing:
+            found = packing.repack(found, store.packing)
+        self._look_at_sample()
+        return Next(found, parents, trees, hashes, degrees, moving, enabled, chosen, new, distances)
+
+    def _wanted(self, checks: Sequence[Property]) -> list[bool]:
+        """Return, for each property, whether it must still be evaluated."""
+        return [item not in self.traces and item.kind is not Kind.CUT for item in checks]
+
+    def _checked(
+        self, first: int, wanted: Sequence[bool], *, inherit: bool
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Evaluate properties on the states of the store from index `first` on.
+
+        Parameters:
+            first: the index of the first state.
+            wanted: for each property, whether to evaluate it.
+            inherit: whether all properties were evaluated on the predecessors of these states.
+
+        Returns:
+            For each state and property, whether the property is violated or the witness is satisfied; and for each
+            state, whether it is outside of `Spec.within`.
+        """
+        store, of_states = self.expander.store, len(self.expander.tables.state_checks)
+        outside = np.zeros(store.count - first, np.bool_)
+        if not any(wanted) or not len(outside):
+            return np.zeros((len(outside), len(wanted)), np.bool_), outside
+        shown = self.expander.check(first, wanted, [inherit and number < of_states for number in range(len(wanted))])
+        if self.spec.constraint is not None:
+            outside, shown[:, of_states - 1] = shown[:, of_states - 1].copy(), False
+        return shown, outside
+
+    def _hashed(
+        self, found: NDArray[np.uint64], parents: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """Return, for each next state, the hash of its content, and whether it differs from its predecessor."""
+        self._hashes.update()
+        store, hashes, moves = self.expander.store, np.zeros(len(found), np.uint64), np.zeros(len(found), np.bool_)
+        packing, workers = store.packing, self._watch.workers
+        order = np.argsort(packing.word, kind="stable")
+        word, shift, mask, base = (
+            each[order] for each in (packing.word, packing.shift, packing.mask, self._hashes.base)
+        )
+        begins = np.searchsorted(word, np.arange(packing.words + 1))
+        given = store.states, self._block.hashes, found, parents, word, shift, mask, begins, base, self._hashes.table
+        ends = len(found) * np.arange(workers.count + 1) // workers.count
+        work = [(first, last, *given, hashes, moves) for first, last in itertools.pairwise(ends)]
+        workers.run(kernel.hash_next, work, alone=len(found) < self._tuning.alone)
+        return hashes, moves
+
+    def _distances(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the result of `Spec.distance` for each of the given states of the store. Call the function only for
+        states whose distance is not learned.
+
+        Raises:
+            StopSearch: if the time limit is exceeded, or the tables are full.
+            SpecError: if the function raised an exception, is not pure, or did not return a finite number of at least
+                0.
+            ShapeChanged, NotRecorded, NewKind: if the search must change its adjustments; see `Adjustments`.
+        """
+        expander, tree = self.expander, self.expander.tables.caller.distance_tree
+        codes, distances = expander.leaves(indices, tree, 1)[:, 0], np.zeros(len(indices))
+        distances[codes < 0] = expander.tables.distances[-codes[codes < 0] - 1]
+        for place in np.flatnonzero(codes == 0).tolist():
+            self._watch.pause()
+            given = expander.learner.ask(tree, expander.row(int(indices[place])), self.steps + self._looked + place)
+            assert isinstance(given, float)
+            distances[place] = given
+        expander.learner.note_values()
+        return distances
+
+    def _go_on(self, found: Next) -> None:
+        """Count the steps of a round, move the walks, and add new states to the frontier."""
+        block, walks, frontier = self._block, len(self._numbers), self._frontier
+        self.sampled.add(kernel.mixed.py_func(block.hashes), block.steps, block.trees, found.degrees)
+        self.enabled += found.enabled
+        goes, to = found.chosen >= 0, found.chosen[found.chosen >= 0]
+        self._count(self.taken, found.trees[to])
+        self._count(self.taken, block.trees[walks:][block.steps[walks:] > 0])
+        reasons = np.full(walks, OUTSIDE)
+        reasons[block.steps[:walks] == self._length] = LONGEST
+        reasons[found.moving[:walks] == 0] = DEAD_END
+        np.add.at(self.ends, (reasons[~goes], block.steps[:walks][~goes]), 1)
+        self._deepest = max(self._deepest, int(block.steps.max(initial=0)))
+        self._looked += len(to) if self._uniform else len(found.parents)
+        self.expanded += len(block.nodes) - walks
+        self.steps += len(to) + len(block.nodes) - walks
+        before = np.concatenate([np.flatnonzero(goes), found.parents[found.new]])
+        reached = np.concatenate([to, found.new])
+        nodes = frontier.reach(block.nodes[before], found.trees[reached], found.hashes[reached])
+        self._numbers, self._walking = self._numbers[goes], frontier.at(found.states[to], nodes[: len(to)])
+        if not self._uniform:
+            frontier.add(found.states[found.new], nodes[len(to) :], found.distances)
+        self._block = self._walking
+
+    @staticmethod
+    def _count(counts: NDArray[np.int64], trees: NDArray[np.int64]) -> None:
+        counts += np.bincount(trees, minlength=len(counts))
 
     # Results.
 
-    def _note_sample(self) -> None:
-        """Store the sampled states of this round until their coverage is counted."""
-        if self._coverage is not None:
-            for sample in self._samples:
-                filled = sample.counters[arrays.FILLED]
-                self._coverage.add(sample.hashes[:filled], sample.rows[:filled], self.sampled.limit)
-
-    def _look_at_sample(self) -> None:
-        """Add the sampled states of this round to the coverage. This must be done before the layout changes."""
-        if self._coverage is not None:
-            self._note_sample()
-            self._coverage.look(self._tables.layout, self.watch)
-
-    def collect(self) -> None:
-        """Collect the violations and satisfied witnesses that the walkers have found since the last call, and the
-        walkers' counts.
-
-        Raises:
-            StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
-        """
-        self._adjusting(self._collect)
-
-    def _collect(self) -> None:
-        with interrupts_wait():
-            self._note_sample()
-            for sample in self._samples:
-                filled = sample.counters[arrays.FILLED]
-                columns = sample.depths, sample.by, sample.degrees
-                self.sampled.add(sample.hashes[:filled], *(column[:filled] for column in columns))
-                self.steps += int(sample.counters[arrays.STEPS] + sample.counters[arrays.EXPANDED])
-                self.expanded += int(sample.counters[arrays.EXPANDED])
-                self._looked += int(sample.counters[arrays.LOOKED])
-                self.begun += int(sample.counters[arrays.BEGUN])
-                self.taken += sample.taken
-                self.enabled += sample.enabled
-                self.ends += sample.ends
-                for array in (sample.counters, sample.taken, sample.enabled, sample.ends):
-                    array[...] = 0
-        walkers = self._walkers
-        for column, item in enumerate((*self._tables.checks, DEADLOCK)):
-            shown = np.flatnonzero(walkers.seen[:, column] >= 0)
-            if item is DEADLOCK and self.spec.final is not None:
-                shown = np.array([walker for walker in shown.tolist() if not self._is_final(walker)], np.int64)
-            if item in self.traces or not len(shown):
-                continue
-            first = shown[np.lexsort((walkers.walk[shown], walkers.seen[shown, column]))[0]]
-            trace = self._trace(int(first), column, item)
-            try:
-                refuse_contradicted(self._tables.tables, [trace])
-            except NotRecorded:
-                walkers.seen[:] = -1  # all evidence of this round is uncertain
-                raise
-            self.traces[item] = trace
-        walkers.seen[:] = -1
-
-    def _is_final(self, walker: int) -> bool:
-        """Return whether the state in which a walker stopped is final; see `Spec.final`."""
-        return self.spec.is_final(self._tables.layout.state(self._walkers.values[walker].tolist()))
-
-    def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
-        """Call the spec's functions to reconstruct a trace that violates an invariant or satisfies a witness.
+    def _confirm_first(
+        self,
+        item: Property,
+        places: NDArray[np.int64],
+        parents: NDArray[np.int64],
+        trees: NDArray[np.int64],
+        hashes: NDArray[np.uint64],
+    ) -> None:
+        """Build the trace of the first of the given next states or steps, which violate a property or satisfy a
+        witness.
 
         Parameters:
-            walker: the index of the walker that found the violation or satisfied the witness.
-            column: the column of the property in the arrays of `Walkers`.
             item: the property.
+            places: the indices of the next states.
+            parents, trees, hashes: see `Next`.
+        """
+        if len(places):
+            keys = hashes[places], trees[places], parents[places], self._block.steps[parents[places]]
+            place = places[np.lexsort(keys)[0]]
+            instances, path = self._frontier.path(int(self._block.nodes[parents[place]]))
+            self._confirm(item, ([*instances, int(trees[place])], [*path, int(hashes[place])]))
+
+    def _confirm_dead(self, dead: NDArray[np.int64]) -> None:
+        """Build the trace of the first deadlocked state, if deadlocks are looked for and there is one.
+
+        Parameters:
+            dead: the indices of the states of the block that have no next state.
+        """
+        if self.spec.check_deadlock and DEADLOCK not in self.traces:
+            for index in dead[np.argsort(self._block.steps[dead], kind="stable")].tolist():
+                if not self.spec.is_final(self.expander.state(index)):
+                    return self._confirm(DEADLOCK, self._frontier.path(int(self._block.nodes[index])))
+        return None
+
+    def _confirm(self, item: Property, path: tuple[list[int], list[int]]) -> None:
+        """Call the spec's functions to build a trace that violates an invariant or satisfies a witness.
+
+        Parameters:
+            item: the property.
+            path: the index of each step's action instance, and the hash of each state.
 
         Raises:
             SpecError: if an action is not pure, so that an action instance no longer leads to the recorded state.
+            NotRecorded: if calls contradict the trace.
         """
-        walkers = self._walkers
-        steps, last = int(walkers.seen[walker, column]), int(walkers.last_tree[walker, column])
-        taken = steps - (last >= 0)
-        walking = int(self._numbers[arrays.WALKING])
-        if walker < walking:
-            trees, hashes = walkers.trees[walker, :taken].tolist(), walkers.path[walker, : taken + 1].tolist()
-        else:
-            trees, hashes = self._frontier.path(self._expanding[walker - walking])
-        if last >= 0:
-            trees.append(last)
-            hashes.append(int(walkers.last_hash[walker, column]))
-        state = next(state for state in self._initials if self._content(state) == hashes[0])
-        states, instances = [state], []
-        for step in range(steps):
-            instance: ActionInstance[S] = self.spec.instances[trees[step]]
-            successors = [
-                after for after in self.spec.take(instance, state) if self._content(after) == hashes[step + 1]
-            ]
+        trees, hashes = path
+        if item in self.traces or item.kind is Kind.CUT:
+            return
+        states, instances = [self._initials[self._hashes_of_initials.tolist().index(hashes[0])]], []
+        for tree, hashed in zip(trees, hashes[1:], strict=True):
+            instance = self.spec.instances[tree]
+            successors = [after for after in self.spec.take(instance, states[-1]) if _content(after) == hashed]
             if not successors:
                 raise leads_elsewhere(instance)
-            state = successors[0]
-            states.append(state)
+            states.append(successors[0])
             instances.append(instance)
-        return Trace(self.spec, states, instances, item)
+        trace = Trace(self.spec, states, instances, item)
+        refuse_contradicted(self.expander.tables, [trace])
+        self.traces[item] = trace
 
-    def _content(self, state: S) -> int:
-        return content(type(state).__name__, state)
+    def _look_at_sample(self) -> None:
+        """Count the coverage of the states of the block that are in the sample of distinct states."""
+        if self._coverage is not None:
+            hashes = kernel.mixed.py_func(self._block.hashes)
+            places = np.flatnonzero(hashes <= np.uint64(self.sampled.limit)).tolist()
+            self._coverage.look(hashes[places].tolist(), lambda place: self.expander.state(places[place]), self._watch)
 
     @property
     def covered(self) -> CoverageCounts | None:
         """The coverage of the search so far, or None if it is not collected."""
         if self._coverage is None:
             return None
+        self.sampled.settle()
         new = self.sampled.led_to(len(self.spec.instances))
         return self._coverage.covered(self.sampled, self.enabled, self.taken, new)
 
     @property
-    def _found_last(self) -> int:
-        """The number of states that were found but not added to the frontier because the search was stopped."""
-        return len(self._frontier.new_among(Arrivals.joined(self._found)).rows) if self._found else 0
-
-    @property
     def statistics(self) -> Statistics:
         """The statistics of the search so far."""
-        sampled, spec, tables = self.sampled, self.spec, self._tables.tables
+        self.sampled.settle()
+        sampled, spec, tables = self.sampled, self.spec, self.expander.tables
         names = [instance.action.name for instance in spec.instances]
         actions = {action.name: ActionCount() for action in spec.actions}
         enabled = dict.fromkeys(actions, 0)
@@ -553,7 +555,6 @@ class Walks(Generic[S]):
             actions[name].generated += taken
             actions[name].distinct += sampled.scaled(of_sample)
             enabled[name] += states
-        under_way = self._walkers.step[self._walkers.phase < arrays.ENDED]
         ended = np.flatnonzero(self.ends.any(axis=0))
         lengths = self.ends.sum(axis=0)[: ended.max() + 1].tolist() if len(ended) else []
         degrees = sampled.degrees
@@ -561,30 +562,34 @@ class Walks(Generic[S]):
             distinct=sampled.distinct,
             outside=0,
             generated=self.steps + self.begun,
-            depth=max(int(under_way.max(initial=0)), len(lengths) - 1, self._deepest) + (self.begun > 0),
+            depth=max(int(self._walking.steps.max(initial=0)), len(lengths) - 1, self._deepest) + (self.begun > 0),
             queue=None,
             expanded=sampled.distinct,
             successors=sampled.scaled(int(degrees.sum())),
             out_degree_min=int(degrees.min(initial=2**62)) if len(degrees) else 0,
             out_degree_max=int(degrees.max(initial=0)),
             deadlocks=sampled.scaled(int(np.count_nonzero(degrees == 0))),
-            seconds=self.watch.budget.seconds,
+            seconds=self._watch.budget.seconds,
             actions=actions,
-            memory=tables.nbytes + self._frontier.nbytes + sum(array.nbytes for array in self._walkers),
+            memory=tables.nbytes + self._frontier.nbytes + self.expander.store.bytes_used,
             calls=tables.calls,
             compared=tables.compared,
             whole_reads=tables.whole_reads(),
-            verified=self._tables.verified,
+            verified=Verified(*self.expander.learner.verification.counts.tolist()),
             walked=WalkCounts(
                 behaviours=self.begun,
                 steps=self.steps - self.expanded,
                 expanded=self.expanded,
-                waiting=len(self._frontier) + self._frontier.given_up + self._found_last,
+                waiting=len(self._frontier) + self._frontier.given_up,
                 is_exact=sampled.is_exact,
                 lengths=tuple(lengths),
                 depths=tuple(map(sampled.scaled, np.bincount(sampled.depths).tolist())),
-                dead_ends=int(self.ends[arrays.DEAD_END].sum()),
-                outside=int(self.ends[arrays.OUTSIDE].sum()),
+                dead_ends=int(self.ends[DEAD_END].sum()),
+                outside=int(self.ends[OUTSIDE].sum()),
                 enabled=enabled,
             ),
         )
+
+
+def _content(state: object) -> int:
+    return content(type(state).__name__, state)
