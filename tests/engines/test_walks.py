@@ -6,6 +6,7 @@ import dataclasses
 import enum
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.random import leave_out
 from leadline.checker.engines.random.distinct_estimate import StateSample
 from leadline.checker.engines.random.shorten import IN_ORDER, shorten_along
-from leadline.checker.engines.random.walkers import Walks
+from leadline.checker.engines.random.walkers import Next, Walks
 from leadline.checker.errors import SpecError
 from leadline.checker.result import Limits, Result, StopKind, WalkCounts
 from leadline.checker.settings import DEFAULT, OracleSettings, RandomSettings
@@ -111,6 +112,7 @@ def test_what_was_learned_before_makes_no_difference() -> None:
 
 
 SETS = """
+from collections import Counter
 from collections.abc import Iterator
 import attrs
 from leadline.checker import Spec, action, explore, fuzz, invariant
@@ -322,6 +324,79 @@ def test_coverage_of_a_space_that_is_known_is_exact() -> None:
     assert sum(count.distinct for count in result.statistics.actions.values()) + 1 == result.statistics.distinct
     assert sum(coverage.lengths) == coverage.behaviours == 10_000
     assert result.statistics.never_enabled == []
+
+
+def taken(spec: Spec[Any], monkeypatch: pytest.MonkeyPatch, **settings: Any) -> list[tuple[Any, Any, Any]]:
+    """The steps of the walks of a search, and those to the states that join the frontier."""
+    steps = []
+
+    def go_on(walks: Walks[Any], found: Next) -> None:
+        packing, layout = walks.expander.packing, walks.expander.layout
+        # the warm-up searches another spec
+        for place in [*found.chosen[found.chosen >= 0], *found.new] if walks.spec is spec else ():
+            before, after = walks.expander.store.states[found.parents[place]], found.states[place]
+            instance = spec.instances[found.trees[place]]
+            steps.append((*(layout.state(packing.unpack(state)) for state in (before, after)), instance))
+        goes_on(walks, found)
+
+    goes_on = Walks._go_on
+    monkeypatch.setattr(Walks, "_go_on", go_on)
+    fuzz(spec, Limits(keep_going=True), settings=RandomSettings(**settings))
+    return steps
+
+
+@pytest.mark.parametrize("uniform", [False, True])
+def test_every_step_is_one_that_the_spec_takes(uniform: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = attrs.evolve(LOSS, properties=(), within=lambda state: len(state.replicas[0].log.records) < 2)
+    steps = taken(spec, monkeypatch, examples=400, uniform=uniform)
+    next_states: dict[Any, set[Any]] = {}
+    for before, after, instance in steps:
+        if (before, instance) not in next_states:
+            next_states[before, instance] = set(spec.take(instance, before))
+        assert before != after
+        assert after in next_states[before, instance]
+        assert spec.is_within(before)
+        assert spec.is_within(after)
+    assert len(steps) > 2_000
+
+
+@action(by=(1, 2))
+def turn_on(state: Dial, by: int) -> Iterator[Dial]:
+    yield from (Dial((state.at + step) % 4) for step in (by, 0, by + 1))
+
+
+def test_all_steps_to_another_state_are_equally_likely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four steps from each of four states: two instances lead to 2, and one leads back to the state itself."""
+    spec = Spec(name="turned", initial_states=lambda _: [Dial()], actions=[turn_on])
+    counts = Counter(taken(spec, monkeypatch, examples=500, steps=40, seed=1, uniform=True))
+    visits = Counter[Dial]()
+    for (before, _, _), count in counts.items():
+        visits[before] += count
+
+    def chi_square(of: Counter[Any]) -> float:
+        return sum((count - visits[step[0]] / 4) ** 2 / (visits[step[0]] / 4) for step, count in of.items())
+
+    assert sum(counts.values()) == 500 * 40
+    assert len(counts) == 16
+    assert chi_square(counts) < 32.9  # the 99.9th percentile for 12 degrees of freedom
+    (often, _), *_, (seldom, _) = counts.most_common()
+    assert chi_square(counts + Counter({often: 200}) - Counter({seldom: 200})) > 32.9
+
+
+def test_the_estimate_does_not_depend_on_which_states_are_expanded_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the seed 0, states were once expanded in the order of the hashes by which the sample is drawn."""
+    found = set[int]()
+
+    def add(sampled: StateSample, hashes: Any, *columns: Any) -> None:
+        found.update(hashes.tolist())
+        adds(sampled, hashes, *columns)
+
+    adds = StateSample.add
+    monkeypatch.setattr(StateSample, "add", add)
+    tuning = attrs.evolve(DEFAULT, sampled=2**10)
+    result = fuzz(LOCK.with_properties([]), settings=RandomSettings(examples=500, steps=40, tuning=tuning))
+    assert not walked(result).is_exact
+    assert result.statistics.distinct == pytest.approx(len(found), rel=0.1)
 
 
 def test_more_states_than_the_sample_holds_are_estimated() -> None:

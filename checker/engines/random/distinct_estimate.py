@@ -25,8 +25,8 @@ class StateSample:
         hashes: the hashes of the states, in ascending order.
         depths: for each state, the number of steps in the shortest path on which it was reached.
         by: for each state, the index of the action instance at the end of this path, or -1 for an initial state.
-        degrees: for each state, the number of steps that begin in it.
-            These arrays do not contain the states added since the last call of `settle`.
+        degrees: for each state, the number of steps that begin in it. These arrays do not contain the states that were
+            added since the last call of `settle`.
         limit: the largest hash that a state of the sample can have.
     """
 

@@ -8,9 +8,9 @@ before, which were checked then. In a uniform search, there are only walks, and 
 checked.
 
 The next round depends on the seed, on the states of this round, and on the contents of their next states. It does not
-depend on threads, on what has been learned, or on the order in which values were found. Each counterexample is confirmed
-by calling the spec's functions. States that were found are recognized by their content hashes, so a collision can hide
-a violation, but cannot show a wrong one.
+depend on threads, on what has been learned, or on the order in which values were found. Each counterexample is
+confirmed by calling the spec's functions. States that were found are recognized by their content hashes, so a collision
+can hide a violation, but cannot show a wrong one.
 """
 
 from __future__ import annotations
