@@ -59,7 +59,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Result:
     """A search whose counterexample has not been shortened."""
     with monkeypatch.context() as patched:
         patched.setattr(shorten, "shortened", lambda result, *_: result)
-        result = fuzz(GRID, settings=RandomSettings(examples=1000, seed=0, uniform=True))
+        result = fuzz(GRID, settings=RandomSettings(examples=1000, seed=4, uniform=True))
     assert length(result, "small") > 7
     assert length(result, "third") > 4
     return result
