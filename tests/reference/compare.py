@@ -109,10 +109,13 @@ class Said:
     Attributes:
         refusal: the error with which it refused the spec, or an empty string.
         differences: what it said otherwise than the twin.
+        new: for each action, and for each instance if coverage is collected, the steps to new states. If several
+            steps lead to the same new state, an engine may count any of them, but all have to count the same one.
     """
 
     refusal: str = ""
     differences: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
 
 
 def said(spec: Spec[Any], search: Search, answer: Answer, way: Way, *, keep_going: bool, is_ordered: bool) -> Said:
@@ -134,7 +137,11 @@ def said(spec: Spec[Any], search: Search, answer: Answer, way: Way, *, keep_goin
         return Said("", (f"{type(error).__name__}: {str(error)[:300]}",))
     if answer.refused:
         return Said("", (f"not refused, but {result.verdict.value}: {answer.refused[:300]}",))
-    return Said("", tuple(_told(search, answer, result, is_ordered)))
+    new = [f"{name}: {count.distinct}" for name, count in result.statistics.actions.items()]
+    if result.statistics.covered is not None:
+        covered = result.statistics.covered.instances.items()
+        new += sorted(f"{name.partition(' at 0x')[0]}: {count.distinct}" for name, count in covered if count.generated)
+    return Said("", tuple(_told(search, answer, result, is_ordered)), tuple(new))
 
 
 def _told(search: Search, answer: Answer, result: Result, is_ordered: bool) -> Iterator[str]:
@@ -159,12 +166,15 @@ def _told(search: Search, answer: Answer, result: Result, is_ordered: bool) -> I
             yield f"no trace of {item.property.name}"
     if statistics.covered is not None:
         yield from _unequal("shown", statistics.covered.shown, answer.shown)
-        instances = sorted(
-            (str(name), count.enabled, count.generated, count.distinct if is_ordered else 0)
-            for name, count in statistics.covered.instances.items()
-            if count.generated
-        )
-        wanted = [(*each[:3], each[3] if is_ordered else 0) for each in answer.instances]
+        drawn = {action.name for action in result.spec.actions if action.drawn}
+
+        def row(name: str, enabled: int, generated: int, distinct: int) -> tuple[str, int, int, int]:
+            is_known = is_ordered and name.partition("(")[0] not in drawn
+            return name, enabled, generated, distinct if is_known else 0
+
+        covered = statistics.covered.instances.items()
+        instances = [row(name, item.enabled, item.generated, item.distinct) for name, item in covered if item.generated]
+        wanted = [row(*each) for each in answer.instances]
         if len({each[0] for each in wanted}) < len(wanted) or any(" at 0x" in each[0] for each in wanted):
             instances, wanted = ([("", *each[1:]) for each in some] for some in (instances, wanted))
         more, fewer = Counter(instances), Counter(wanted)
@@ -224,6 +234,14 @@ def compare(
     refusals = {each.refusal for each in every.values() if not each.differences}
     if len(refusals) > 1 and "" in refusals:
         found["together"] = (f"some refuse it, some do not: {answer.doubtful}: {max(refusals)}",)
+    for has_coverage in (False, True):
+        new = {
+            each.new
+            for way, each in zip(ways, every.values(), strict=True)
+            if each.new and way.coverage is has_coverage
+        }
+        if len(new) > 1:
+            found["together"] = (f"new states are not counted alike: {[*map(sorted, map(set, new))]}"[:600],)
     verdict = "refused" if answer.refused or refusals - {""} else answer.verdict
     return verdict, found
 
