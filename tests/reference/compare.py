@@ -140,7 +140,9 @@ def said(spec: Spec[Any], search: Search, answer: Answer, way: Way, *, keep_goin
     new = [f"{name}: {count.distinct}" for name, count in result.statistics.actions.items()]
     if result.statistics.covered is not None:
         covered = result.statistics.covered.instances.items()
-        new += sorted(f"{name.partition(' at 0x')[0]}: {count.distinct}" for name, count in covered if count.generated)
+        new += sorted(
+            f"{'' if _is_vague(name) else name}: {count.distinct}" for name, count in covered if count.generated
+        )
     return Said("", tuple(_told(search, answer, result, is_ordered)), tuple(new))
 
 
@@ -175,10 +177,15 @@ def _told(search: Search, answer: Answer, result: Result, is_ordered: bool) -> I
         covered = statistics.covered.instances.items()
         instances = [row(name, item.enabled, item.generated, item.distinct) for name, item in covered if item.generated]
         wanted = [row(*each) for each in answer.instances]
-        if len({each[0] for each in wanted}) < len(wanted) or any(" at 0x" in each[0] for each in wanted):
+        if len({each[0] for each in wanted}) < len(wanted) or any(map(_is_vague, (each[0] for each in wanted))):
             instances, wanted = ([("", *each[1:]) for each in some] for some in (instances, wanted))
         more, fewer = Counter(instances), Counter(wanted)
         yield from _unequal("coverage", [*(more - fewer).elements()], [*(fewer - more).elements()])
+
+
+def _is_vague(name: str) -> bool:
+    """Return whether the text of an instance is not determined: it shows an address, or a set, which has no order."""
+    return " at 0x" in name or "frozenset(" in name
 
 
 def _unequal(what: str, found: Any, right: Any) -> list[str]:

@@ -103,6 +103,7 @@ POOLS = {
     "numbers": ("0", "1", "2", "3"),
     "words": ("'x'", "'y'", "'z'"),
     "collide": ("0", "8", "16"),
+    "many": ("0", "1", "2", "3", "4", "5"),
     "same text": ("1", "'1'", "'None'", "None"),
     "messages": ("Message('vote', 1)", "Message('vote', 2)", "Message('call', 1)"),
     "fractions": ("Decimal('1.0')", "Fraction(1, 3)", "2", "0.25"),
@@ -126,6 +127,7 @@ EQUAL = {
     "numbers": ("True", "1.0", "Decimal(1)"),
     "words": (),
     "collide": ("False", "0.0"),
+    "many": ("2.0",),
     "same text": ("True",),
     "messages": (),
     "fractions": ("Decimal('1.00')", "1", "Fraction(1, 4)"),
@@ -173,8 +175,16 @@ class Kind:
 
 KINDS = {
     "plain": Kind(("numbers", "words")),
-    "drawn": Kind(("numbers", "words", "nodes"), ("flip", "a", "box"), ("n", "members", "bits"), drawn=0.9, fair=0.9),
-    "sets": Kind(("collide", "collide", "sets", "pairs"), ("box",), ("a", "n", "members", "family", "bag"), drawn=0.6),
+    "drawn": Kind(
+        ("numbers", "numbers", "words", "nodes"), ("flip", "a", "box"), ("n", "members", "bits"), drawn=0.9, fair=0.9
+    ),
+    "sets": Kind(
+        ("collide", "collide", "sets", "pairs"),
+        ("members",),
+        ("a", "n", "box", "family", "bag"),
+        drawn=0.7,
+        fair=0.9,
+    ),
     "text": Kind(
         ("same text", "messages", "slots"), ("a",), ("box", "members", "n", "flip", "bag"), drawn=0.5, fair=0.8
     ),
@@ -249,7 +259,7 @@ def model(kind: str, chance: random.Random) -> Model:
     what = KINDS[kind]
     made = Model(kind, chance)
     name = chance.choice(what.pools)
-    size = min(len(POOLS[name]), chance.choice((2, 3, 3)))
+    size = min(len(POOLS[name]), 6 if name == "many" else chance.choice((2, 3, 3)))
     pool = chance.sample(POOLS[name], size)
     if EQUAL[name] and chance.random() < what.equal:
         other = chance.choice(EQUAL[name])
@@ -445,7 +455,8 @@ def _change(made: Model, name: str, value: str, index: str, chance: random.Rando
         case "table":
             return chance.choice((f"s.table.put({value}, {chance.randrange(2)})", "Map()"))
         case "members":
-            return chance.choice(("s.members[::-1]", "(*s.members[1:], s.members[0])"))
+            last = f"({', '.join(made.pool[::-1])},)"
+            return chance.choice(("s.members[::-1]", "(*s.members[1:], s.members[0])", last, last))
         case "cells":
             part = chance.choice((f"'term', (s.cells[{index}].term + 1) % 3", f"'on', not s.cells[{index}].on"))
             return f"put(s.cells, {index}, {part})"
@@ -463,7 +474,9 @@ def _change(made: Model, name: str, value: str, index: str, chance: random.Rando
         case "limit":
             return chance.choice(("s.limit", "4", "s.limit / 1", "s.limit * 1.0"))
         case "family":
-            inner = chance.choice((f"frozenset([{value}])", "s.box", "frozenset()"))
+            inner = chance.choice(
+                (f"frozenset([{value}])", "s.box" if "box" in made.fields else "frozenset()", "frozenset()")
+            )
             return chance.choice((f"frozenset([{inner}])", f"frozenset([{inner}, frozenset()])"))
     return value
 
@@ -480,11 +493,13 @@ def _domain(made: Model, name: str) -> str:
         order = "state.flip" if "flip" in made.fields else chance.choice(made.atoms).format(s="state")
         ways += [("state.box", False), (f"[each for each in state.box if each != {pool[0]}]", False)]
         if "members" not in made.fields:  # otherwise, the set can have members that are not in the pool
-            ways += [(f"sorted([each for each in state.box], key=rank, reverse={order})", True)] * 4
+            by = "" if made.pool[0].isdigit() or made.pool[0].startswith("'") else "key=rank, "
+            ways += [(f"sorted([each for each in state.box], {by}reverse={order})", True)] * 4
         ways += [(f"set(state.box) | {{{pool[-1]}}}", False)]
     if "members" in made.fields:
         ways += [("state.members", True), ("reversed(state.members)", True), ("[state.members[0]]", True)]
         ways += [("[frozenset(state.members)]", True), ("[frozenset(state.members[:2]), state.members[0]]", True)]
+        ways += [("[frozenset(state.members)]", True)] * (8 if made.kind == "sets" else 0)
     if "bag" in made.fields:
         ways += [("state.bag", False), ("tuple(state.bag)", False)]
     if "table" in made.fields:
