@@ -6,7 +6,6 @@ next states.
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
@@ -14,13 +13,13 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 import attrs
 
 from leadline.checker.content import content
+from leadline.checker.door import STEPS, VALUES, admit, members, parameters_of
 from leadline.checker.errors import SpecError
 from leadline.checker.parameters import (
     Domain,
     check_sentence,
     domain_values,
     match_domains,
-    parameters_of,
     takes_state,
     with_values,
 )
@@ -129,10 +128,8 @@ class ActionInstance(Generic[S]):
         """
         combinations = []
         for name, values_of in self.action.drawn.items():
-            values = values_of(state)
-            if not isinstance(values, Iterable):
-                raise SpecError(f"action {self.action.name}: the domain of {name!r} must return a collection of values")
-            combinations.append(values)
+            owner = f"action {self.action.name}: the domain of {name!r}"
+            combinations.append(members(owner, values_of, VALUES, values_of(state)))
         try:
             return list(dict.fromkeys(itertools.product(*combinations)))
         except TypeError as error:
@@ -232,9 +229,8 @@ def action(
 
     def decorate(function: Callable[Concatenate[S, P], Iterator[S]]) -> Action[S, P]:
         name = getattr(function, "__name__", repr(function))
-        if not inspect.isgeneratorfunction(function):
-            raise SpecError(f"action {name} must be a generator function that yields the next states")
         owner = f"action {name}"
+        admit(owner, function, (), STEPS)
         first, *parameters = parameters_of(owner, function, ["state"])
         if first in domains:
             raise SpecError(f"{owner}: the first parameter must be the state, but {first!r} has a domain")

@@ -5,6 +5,7 @@ The bounds of a spec are the fields of a frozen attrs class, each declared with 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from leadline.checker.door import VERDICT, admit, guarded, verdict
 from leadline.checker.errors import LeadlineError, SpecError, raised
 from leadline.checker.support.messages import nearest
 
@@ -113,15 +115,7 @@ def check(text: str) -> Callable[[Callable[[B], bool]], Callable[[B], bool]]:
         if not isinstance(function, FunctionType):
             kind = type(function).__name__
             raise SpecError(f"@bounds.check({text!r}) must decorate a method of the bounds class, not a {kind}")
-        try:
-            inspect.signature(function).bind(None)
-        except TypeError:
-            raise SpecError(f"@bounds.check({text!r}): method {function.__name__} must take only self") from None
-        kinds = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
-        if any(is_kind(function) for is_kind in kinds):
-            raise SpecError(
-                f"@bounds.check({text!r}): method {function.__name__} must return True or False: use no yield or async"
-            )
+        admit(f"@bounds.check({text!r}): method {function.__name__}", function, ["self"], VERDICT)
         setattr(function, _RELATION, text)
         return function
 
@@ -142,19 +136,8 @@ def check_relations(bounds: object) -> None:
         SpecError: if a relation is false, raises an exception or does not return a bool.
     """
     for text, relation in relations(bounds):
-        try:
-            is_true = relation(bounds)
-        except (LeadlineError, KeyboardInterrupt, MemoryError):
-            raise
-        except BaseException as error:
-            raise SpecError(f"the relation {text!r} between bounds {raised(error)}") from error
-        if type(is_true) is not bool:
-            cls = type(is_true)
-            name = cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
-            raise SpecError(
-                f"the relation {text!r} between bounds must return True or False, not a value of type {name}"
-            )
-        if not is_true:
+        owner = f"the relation {text!r} between bounds"
+        if not verdict(owner, relation, guarded(owner, functools.partial(relation, bounds))):
             given = bounds_text({name: value for name, value, *_ in describe_bounds(bounds)})
             raise SpecError(f"bounds {given} are not allowed: they require {text}")
 

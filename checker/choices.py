@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import attrs
 
 from leadline.checker.errors import SpecError
-from leadline.checker.parameters import Domain, domain_values
+from leadline.checker.parameters import Domain, check_domain, domain_values
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -134,8 +134,5 @@ def product(make: Callable[..., S], /, **domains: Domain) -> Product[S]:
     if not domains:
         raise SpecError("product needs the values of at least one field, as in product(State, counter=range(3))")
     for name, domain in domains.items():
-        if isinstance(domain, str | Iterator) or not (callable(domain) or isinstance(domain, Iterable)):
-            raise SpecError(
-                f"product: the values of {name!r} must be a collection or a function of the bounds, not {domain!r}"
-            )
+        check_domain(f"product: the domain of {name!r}", domain)
     return Product(make, dict(domains))

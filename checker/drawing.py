@@ -11,6 +11,7 @@ from typing import Generic, Never, TypeVar
 import attrs
 
 from leadline.checker.action import Step
+from leadline.checker.door import DRAWN, ROWS, admit
 from leadline.checker.support.escapes import visible
 
 S = TypeVar("S")
@@ -154,3 +155,7 @@ class Drawing(Generic[S]):
     arrivals: Callable[[Step[S]], Iterable[Message]] = _none
     events: Callable[[Sequence[Step[S]]], Iterable[Event]] = _none
     legend: str = attrs.field(default="", converter=visible)
+
+    def __attrs_post_init__(self) -> None:
+        for name, takes in (("rows", "state"), ("messages", "state"), ("arrivals", "step"), ("events", "steps")):
+            admit(f"the drawing's {name}", getattr(self, name), [takes], ROWS if name == "rows" else DRAWN)

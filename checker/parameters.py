@@ -8,7 +8,8 @@ import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from typing import Any
 
-from leadline.checker.errors import SpecError, raised
+from leadline.checker.door import VALUES, admit, members, shown
+from leadline.checker.errors import LeadlineError, SpecError, raised
 
 Domain = Iterable[object] | Callable[[Any], Iterable[object]]
 """The possible values of a parameter: an iterable, or a function that takes the spec's bounds and returns an
@@ -17,17 +18,6 @@ iterable."""
 
 MOST_VALUES = 1_000_000
 """The maximum number of values in a domain."""
-
-
-def takes_bounds(function: Callable[..., object]) -> bool:
-    """Return whether a function can be called with the bounds as its only argument."""
-    try:
-        inspect.signature(function).bind(None)
-    except TypeError:
-        return False
-    except ValueError:  # a function in C, whose parameters Python does not know
-        return True
-    return True
 
 
 def takes_state(domain: Domain) -> bool:
@@ -53,47 +43,38 @@ def domain_values(owner: str, parameter: str, domain: Domain, bounds: object) ->
         SpecError: if the values are a set or are not iterable, if there are more than `MOST_VALUES`, if two values are
             equal, or if a value is not hashable.
     """
+    name = f"{owner}: the domain of {parameter!r}"
     try:
         given = domain if isinstance(domain, Iterable) else domain(bounds)  # an Enum class is iterable and callable
-        some = itertools.islice(given, MOST_VALUES + 1)
+        some = itertools.islice(members(name, domain, VALUES, given), MOST_VALUES + 1)
         values = [value for value in some]  # noqa: C416  # unlike `list`, Ctrl-C can interrupt it
         distinct = len(set(values))
-    except KeyboardInterrupt:
+    except (LeadlineError, KeyboardInterrupt):
         raise
     except BaseException as error:  # also SystemExit, which `sys.exit` raises
         of_state = ""
         if isinstance(error, AttributeError) and callable(domain):
             of_state = "; it is called with the bounds: name its parameter state to draw the values from the state"
-        raise SpecError(f"{owner}: the domain of {parameter!r} {raised(error)}{of_state}") from error
+        raise SpecError(f"{name} {raised(error)}{of_state}") from error
     if isinstance(given, Set):
-        raise SpecError(f"{owner}: the domain of {parameter!r} is a set, which has no order: pass a list or a range")
+        raise SpecError(f"{name} is a set, which has no order: pass a list or a range")
     if len(values) > MOST_VALUES:
-        raise SpecError(f"{owner}: the domain of {parameter!r} has more than {MOST_VALUES:,} values")
+        raise SpecError(f"{name} has more than {MOST_VALUES:,} values")
     if distinct != len(values):
-        raise SpecError(f"{owner}: the domain of {parameter!r} contains a value twice: {values}")
+        raise SpecError(f"{name} contains a value twice: {values}")
     return values
 
 
-def parameters_of(owner: str, function: Callable[..., object], states: Sequence[str]) -> list[str]:
-    """Return the names of a function's parameters after the states.
-
-    Parameters:
-        owner: the action or property, for messages.
-        function: the function.
-        states: a name for each state that the function takes first.
+def check_domain(owner: str, domain: Domain) -> None:
+    """Check that the possible values of a parameter, or a function that gives them, can be used.
 
     Raises:
-        SpecError: if a parameter is not positional, or has a default value, or if there are too few parameters.
+        SpecError: if the domain can be iterated over only once, or see `leadline.checker.door.admit`.
     """
-    parameters = list(inspect.signature(function).parameters.values())
-    if len(parameters) < len(states):
-        first = "the first parameter must be the state" if len(states) == 1 else "the first parameters must be states"
-        raise SpecError(f"{owner} has {'no' if not parameters else 'too few'} parameters: {first}")
-    for parameter in parameters:
-        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
-            bare = parameter.replace(annotation=parameter.empty)
-            raise SpecError(f"{owner}: {bare} must be a positional parameter without a default value")
-    return [parameter.name for parameter in parameters]
+    if isinstance(domain, str | Iterator) or not (callable(domain) or isinstance(domain, Iterable)):
+        raise SpecError(f"{owner} must be a collection of values or a function of the bounds, not {shown(domain)}")
+    if not isinstance(domain, Iterable):
+        admit(owner, domain, ["state" if takes_state(domain) else "bounds"], VALUES)
 
 
 def match_domains(
@@ -124,11 +105,7 @@ def match_domains(
     for parameter, domain in domains.items():
         if parameter not in parameters:
             raise SpecError(f"{owner}: there is a domain for {parameter!r}, but the {kind} has no such parameter")
-        if isinstance(domain, str | Iterator) or not (callable(domain) or isinstance(domain, Iterable)):
-            raise SpecError(
-                f"{owner}: the domain of {parameter!r} must be a collection of values or a function of "
-                f"the bounds, not {domain!r}"
-            )
+        check_domain(f"{owner}: the domain of {parameter!r}", domain)
         if isinstance(domain, Sized) and not len(domain):
             raise SpecError(f"{owner}: the domain of {parameter!r} is empty: give at least one value")
 

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import enum
 import functools
-import inspect
 import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
+from leadline.checker.door import (
+    REASONS,
+    VERDICT,
+    Gives,
+    admit,
+    name_of,
+    parameters_of,
+    reasons,
+    shown,
+    wrong_parameters,
+)
 from leadline.checker.errors import SpecError, raised
 from leadline.checker.parameters import (
     Domain,
     check_sentence,
     domain_values,
     match_domains,
-    parameters_of,
     takes_state,
     with_values,
 )
-
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
-"""The end of the text with which Python shows an object that has no `__repr__`."""
 
 
 class Kind(enum.Enum):
@@ -70,6 +75,13 @@ class Kind(enum.Enum):
     def is_witness(self) -> bool:
         """Whether the property must be true in at least one state or step, instead of in all of them."""
         return self in (Kind.WITNESS, Kind.STEP_WITNESS, Kind.PREMISE)
+
+    @property
+    def gives(self) -> Gives:
+        """What the predicate must give. Only an invariant may yield reasons: where nothing is to be explained, a
+        predicate that yields would be true if it yields nothing.
+        """
+        return REASONS if self in (Kind.INVARIANT, Kind.STEP_INVARIANT) else VERDICT
 
     @property
     def of_steps(self) -> bool:
@@ -193,7 +205,7 @@ class Property:
     def _with(self, arguments: dict[str, object]) -> Property:
         premise = self.premise
         if premise is not None and not isinstance(premise, Property):
-            taken = [*_signature(premise).parameters][1:]
+            taken = parameters_of(f"premise {name_of(premise)}", premise, ["state"])[1:]
             premise = functools.partial(premise, **{name: arguments[name] for name in taken}) if taken else premise
         return attrs.evolve(
             self,
@@ -216,15 +228,15 @@ class Property:
             A sentence, or an empty string if the predicate does not give a reason.
 
         Raises:
-            SpecError: if the predicate returned something other than a bool or an iterator of sentences, or raised an
-                exception whose class is not derived from `Exception`, as ``pytest.fail`` does.
+            SpecError: see `complaints`; or if the predicate raised an exception whose class is not derived from
+                `Exception`, as ``pytest.fail`` does.
         """
         try:
             return next(self.complaints(*states), None)
         except (Exception, KeyboardInterrupt):
             raise
         except BaseException as error:
-            raise SpecError(f"{self.kind.value} {self.name} {raised(error)}") from error
+            raise SpecError(f"{self.owner} {raised(error)}") from error
 
     def complaints(self, *states: object) -> Iterator[str]:
         """Yield the reasons why the property is false: one sentence for each value that violates it.
@@ -237,34 +249,16 @@ class Property:
             nothing.
 
         Raises:
-            SpecError: if the predicate returned something other than a bool or an iterator of sentences, or if a
-                sentence shows the address of an object, which differs from run to run.
+            SpecError: if the predicate did not give what a property of its kind must; see `leadline.checker.door`.
         """
         outcome = self.function(*states)
-        if outcome is False:
-            yield ""
-        elif outcome is not True:
-            if not isinstance(outcome, Iterator):
-                raise SpecError(f"{self.kind.value} {self.name} must return True or False, not {outcome!r}")
-            for sentence in outcome:
-                self.check_reason(sentence)
-                yield sentence
+        if outcome is not True:
+            yield from reasons(self.owner, self.function, self.kind.gives, outcome)
 
-    def check_reason(self, sentence: object) -> None:
-        """Check a value that the predicate yielded.
-
-        Raises:
-            SpecError: if the value is not a sentence, or if it shows the address of an object.
-        """
-        if not isinstance(sentence, str):
-            raise SpecError(
-                f"{self.kind.value} {self.name} must yield a str that describes what is wrong, not {sentence!r}"
-            )
-        if _ADDRESS.search(sentence):
-            raise SpecError(
-                f"{self.kind.value} {self.name} yields the address of an object: "
-                f"{_ADDRESS.sub('>', sentence)!r}; name the object's values, or define __repr__ for its class"
-            )
+    @property
+    def owner(self) -> str:
+        """The kind and the name, for messages."""
+        return f"{self.kind.value} {self.name}"
 
 
 def invariant(
@@ -482,13 +476,6 @@ AT_REST = Property(
 """The premise of all properties at rest. `Spec.complaint` evaluates it."""
 
 
-def _bare(function: Callable[..., object]) -> str:
-    """Return the signature of a function as text, without annotations."""
-    signature = _signature(function)
-    bare = [item.replace(annotation=item.empty) for item in signature.parameters.values()]
-    return str(signature.replace(parameters=bare, return_annotation=signature.empty))
-
-
 def premise_property(premise: Premise) -> Property:
     """Convert a premise to a property of kind `Kind.PREMISE`."""
     if isinstance(premise, Property):
@@ -498,27 +485,6 @@ def premise_property(premise: Premise) -> Property:
     else:
         name = getattr(premise, "__name__", "premise")
     return Property(name=name, kind=Kind.PREMISE, sentence="", function=premise, source="")
-
-
-def _signature(function: Callable[..., object]) -> inspect.Signature:
-    """Return the signature of a function.
-
-    Raises:
-        SpecError: if Python cannot determine the signature of the function, as is the case for `bool`.
-    """
-    try:
-        return inspect.signature(function)
-    except ValueError:
-        name = getattr(function, "__name__", repr(function))
-        raise SpecError(
-            f"{name} cannot be a predicate, because its parameters are unknown: define a function with def"
-        ) from None
-
-
-def _takes(function: Callable[..., object], count: int) -> bool:
-    """Return whether a function takes exactly `count` positional parameters."""
-    parameters = _signature(function).parameters.values()
-    return len(parameters) == count and all(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters)
 
 
 def _check_premise(premise: object, domains: Mapping[str, Domain]) -> None:
@@ -537,15 +503,13 @@ def _check_premise(premise: object, domains: Mapping[str, Domain]) -> None:
         if premise.domains:
             raise SpecError(f"a premise must be a predicate of a state, but the witness {premise.name} has parameters")
         return
-    name = getattr(premise, "__name__", premise)
     if not callable(premise) or type(premise).__hash__ is None:
-        raise SpecError(f"a premise must be a function of a state, not {premise!r}")
-    taken = [*_signature(premise).parameters][1:]
-    if not _takes(premise, 1 + len(taken) if taken and set(taken) <= set(domains) else 1):
-        known = f", and may take {', '.join(domains)}" if domains else ""
-        raise SpecError(f"premise {name} must take one parameter, state{known}, not {_bare(premise)}")
-    if inspect.isgeneratorfunction(premise):
-        raise SpecError(f"premise {name} must return True or False, but it is a generator function")
+        raise SpecError(f"a premise must be a function of a state, not {shown(premise)}")
+    owner = f"premise {name_of(premise)}"
+    admit(owner, premise, (), VERDICT)
+    if not set(parameters_of(owner, premise, ["state"])[1:]) <= set(domains):
+        hint = f": it may also take {', '.join(domains)}" if domains else ""
+        raise wrong_parameters(owner, premise, ["state"], hint)
 
 
 def _property(
@@ -567,13 +531,11 @@ def _property(
     states = ["before", "after"] if kind.of_steps else ["state"]
 
     def decorate(function: Predicate) -> Property:
-        name = getattr(function, "__name__", repr(function))
-        if not callable(function):
-            raise SpecError(f"{a_kind} must be a function, not {function!r}")
+        name = name_of(function)
+        owner = f"{kind.value} {name}"
+        admit(owner if callable(function) else a_kind, function, (), kind.gives)
+        taken, parameters = _split(parameters_of(owner, function, states), len(states))
         if domains:
-            owner = f"{kind.value} {name}"
-            _signature(function)
-            taken, parameters = _split(parameters_of(owner, function, states), len(states))
             for state in taken:
                 if state in domains:
                     raise SpecError(f"{owner}: {state!r} has a domain, but it is a state")
@@ -583,18 +545,16 @@ def _property(
                     f"{owner}: the values of {drawn[0]!r} cannot be drawn from the state: use all(...) in the property"
                 )
             check_sentence(owner, sentence, parameters)
-        elif not _takes(function, len(states)):
-            more = [*_signature(function).parameters][len(states) :]
-            hint = f": give {more[0]} a domain, as in {decorator}('...', {more[0]}=...)" if more else ""
-            raise SpecError(f"{kind.value} {name} must take {_COUNTED[kind.of_steps]}, not {_bare(function)}{hint}")
-        in_order = {} if not domains else {parameter: domains[parameter] for parameter in parameters}
+        elif parameters:
+            hint = f": give {parameters[0]} a domain, as in {decorator}('...', {parameters[0]}=...)"
+            raise wrong_parameters(owner, function, states, hint)
+        in_order = {parameter: domains[parameter] for parameter in parameters}
         return Property(name, kind, sentence, function, source, tuple(fails_in), premise, domains=in_order)
 
     return decorate
 
 
 _TAKEN = ("sentence", "source", "fails_in", "premise", "quiet", "after", "by_healing")
-_COUNTED = {True: "two parameters, before and after", False: "one parameter, state"}
 
 
 def _split(names: list[str], count: int) -> tuple[list[str], list[str]]:

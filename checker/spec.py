@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from numbers import Real
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -16,9 +14,22 @@ from leadline.checker.action import FAIRNESS, Action, ActionInstance, Step, chec
 from leadline.checker.bounds import NoBounds, bounds_text, change_bounds, check_relations, describe_bounds
 from leadline.checker.canonical import canonical
 from leadline.checker.content import in_order
+from leadline.checker.door import (
+    DISTANCE,
+    DRAWN,
+    STATES,
+    VERDICT,
+    admit,
+    guarded,
+    mapping,
+    members,
+    name_of,
+    number,
+    place,
+    wrong_state,
+)
 from leadline.checker.drawing import Drawing, Event, Message, Row
-from leadline.checker.errors import LeadlineError, SpecError, raised
-from leadline.checker.parameters import takes_bounds
+from leadline.checker.errors import SpecError
 from leadline.checker.properties import AT_REST, DEADLOCK, Kind, Premise, Property, premise_property
 from leadline.checker.state import check_shape, check_state, check_state_class
 from leadline.checker.support.escapes import visible
@@ -41,7 +52,7 @@ def as_tuple(values: Iterable[object]) -> tuple[object, ...]:
         SpecError: if the value is not iterable.
     """
     if not isinstance(values, Iterable):
-        raise SpecError(f"a list is required, even for one element: write [{_name(values)}], not {_name(values)}")
+        raise SpecError(f"a list is required, even for one element: write [{name_of(values)}], not {name_of(values)}")
     return tuple(values)
 
 
@@ -100,17 +111,11 @@ class Spec(Generic[S]):
     column: Any = None
 
     def __attrs_post_init__(self) -> None:
-        if not callable(self.initial_states):
-            raise SpecError(f"spec {self.name}: initial_states must be a function of the bounds")
-        if not takes_bounds(self.initial_states):
-            raise SpecError(
-                f"spec {self.name}: initial_states must take one parameter, the bounds: define it as "
-                f"def {_name(self.initial_states)}(bounds)"
-            )
+        admit(f"spec {self.name}: initial_states", self.initial_states, ["bounds"], STATES)
         for name in ("final", "within", "distance", "cut"):
-            function = getattr(self, name)
-            if function is not None and not callable(function):
-                raise SpecError(f"spec {self.name}: {name} must be a function of a state, not {function!r}")
+            if (function := getattr(self, name)) is not None:
+                gives = DISTANCE if name == "distance" else VERDICT
+                admit(f"spec {self.name}: {name}", function, ["state"], gives)
         if self.final is not None:
             object.__setattr__(self, "check_deadlock", True)
         if not self.actions:
@@ -119,12 +124,14 @@ class Spec(Generic[S]):
             if isinstance(action, Property):
                 raise SpecError(f"spec {self.name}: {action.name} is a property: name it in properties, not in actions")
             if not isinstance(action, Action):
-                raise SpecError(f"spec {self.name}: {_name(action)} is not an action: decorate it with @action(...)")
+                raise SpecError(f"spec {self.name}: {name_of(action)} is not an action: decorate it with @action(...)")
         for item in (*self.properties, *self.optional):
             if isinstance(item, Action):
                 raise SpecError(f"spec {self.name}: {item.name} is an action: name it in actions, not in properties")
             if not isinstance(item, Property):
-                raise SpecError(f"spec {self.name}: {_name(item)} is not a property: decorate it with @invariant(...)")
+                raise SpecError(
+                    f"spec {self.name}: {name_of(item)} is not a property: decorate it with @invariant(...)"
+                )
         for kind, names in (
             ("actions", [action.name for action in self.actions]),
             ("properties", [item.name for item in (*self.properties, *self._deadlock, *self.optional)]),
@@ -140,7 +147,7 @@ class Spec(Generic[S]):
                     'effect="healing"'
                 )
         if not isinstance(self.drawing, Drawing | None):
-            raise SpecError(f"spec {self.name}: drawing must be a Drawing, not {_name(self.drawing)}")
+            raise SpecError(f"spec {self.name}: drawing must be a Drawing, not {name_of(self.drawing)}")
         if not (attrs.has(type(self.bounds)) and attrs.inspect(type(self.bounds)).is_frozen):
             raise SpecError(
                 f"spec {self.name}: bounds must be an instance of a frozen attrs class, not {self.bounds!r}"
@@ -269,7 +276,7 @@ class Spec(Generic[S]):
         def changes(instance: ActionInstance[S]) -> bool:
             return any(differ(after, state) for after in instance.successors(state))
 
-        if any(_guarded(f"action {each}", functools.partial(changes, each)) for each in self.healing):
+        if any(guarded(f"action {each}", functools.partial(changes, each)) for each in self.healing):
             return False
         return not self.is_open(state)
 
@@ -295,14 +302,7 @@ class Spec(Generic[S]):
         """
         assert self.distance is not None
         function = self.distance
-        distance = _guarded("distance", lambda: function(state))
-        if not isinstance(distance, Real) or isinstance(distance, bool) or not 0 <= distance <= sys.float_info.max:
-            try:
-                what = repr(distance)
-            except ValueError:  # see `sys.set_int_max_str_digits`
-                what = "an int with thousands of digits"
-            raise SpecError(f"distance must return a finite number that is at least 0, not {what}")
-        return float(distance)
+        return number("distance", function, guarded("distance", lambda: function(state)))
 
     @property
     def named_bounds(self) -> str:
@@ -390,18 +390,17 @@ class Spec(Generic[S]):
         """Return the distinct initial states, in the order in which `initial_states` returns them.
 
         Raises:
-            SpecError: if there are no initial states, if there are more than `MOST_INITIALS`, or if one of them is not
-                a valid state.
+            SpecError: if there are no initial states, if there are more than `MOST_INITIALS`, if one of them is not a
+                valid state, or if `within` is false in all of them.
         """
         return list(self._initials)
 
     @functools.cached_property
     def _initials(self) -> tuple[S, ...]:
-        returned = _guarded("initial_states", lambda: self.initial_states(self.bounds))
-        if not isinstance(returned, Iterable):
-            raise SpecError(f"spec {self.name}: initial_states must return a collection of states, not {returned!r}")
-        first_ones = itertools.islice(returned, MOST_INITIALS + 1)
-        states = _guarded("initial_states", lambda: [state for state in first_ones])  # noqa: C416  # see `domain_values`
+        owner = f"spec {self.name}: initial_states"
+        returned = guarded("initial_states", lambda: self.initial_states(self.bounds))
+        first_ones = itertools.islice(members(owner, self.initial_states, STATES, returned), MOST_INITIALS + 1)
+        states = guarded("initial_states", lambda: [state for state in first_ones])  # noqa: C416  # see `domain_values`
         if len(states) > MOST_INITIALS:
             raise SpecError(
                 f"spec {self.name}: initial_states returns more than {MOST_INITIALS:,} states "
@@ -417,6 +416,11 @@ class Spec(Generic[S]):
                 check_state(state, first)  # it raises an error that names the field
             check_shape(state, first)
         found = [*map(canonical, dict.fromkeys(states))]
+        if not any(map(self.is_within, found)):
+            raise SpecError(
+                f"spec {self.name}: within is false in every initial state with {self.named_bounds}, so nothing would "
+                f"be searched{place(self.within)}"
+            )
         return tuple(in_order(found) if isinstance(returned, Set) else found)  # a set has no order
 
     def take(self, instance: ActionInstance[S], state: S) -> list[S]:
@@ -432,15 +436,10 @@ class Spec(Generic[S]):
         Raises:
             SpecError: if the action raised an exception, or yielded something that is not a valid state.
         """
-        try:
-            successors = list(instance.successors(state))
-        except (LeadlineError, KeyboardInterrupt, MemoryError):
-            raise
-        except BaseException as error:
-            raise SpecError(f"action {instance} {raised(error)}") from error
+        successors = guarded(f"action {instance}", lambda: list(instance.successors(state)))
         for successor in successors:
             if type(successor) is not type(state):
-                raise SpecError(f"action {instance} must yield a {_name(type(state))}, not {successor!r}")
+                raise wrong_state(f"action {instance}", instance.action.function, type(state), successor)
             try:
                 check_shape(successor, state)
                 if not _hashable(successor):
@@ -478,7 +477,7 @@ class Spec(Generic[S]):
         Raises:
             SpecError: if a domain raised an exception, or returned something invalid.
         """
-        return _guarded(f"action {instance}", lambda: instance.with_drawn(state))
+        return guarded(f"action {instance}", lambda: instance.with_drawn(state))
 
     def complaint(self, item: Property, *states: S, differ: Callable[[S, S], bool] = operator.ne) -> str | None:
         """Return the first reason why a property is false, or None if the property is true; see `Property.complaint`.
@@ -495,7 +494,7 @@ class Spec(Generic[S]):
         """
         if item == AT_REST:
             return None if self.is_at_rest(states[0], differ) else ""
-        found = _guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
+        found = guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
         applies = found is None or not item.at_rest or self.is_at_rest(states[0], differ)
         return found if applies else None
 
@@ -514,7 +513,7 @@ class Spec(Generic[S]):
         """
         if item.at_rest and self.complaint(item, *states) is None:
             return []
-        return _guarded(
+        return guarded(
             f"{item.kind.value} {item.name}",
             lambda: list(itertools.islice(item.complaints(*states), MOST_COMPLAINTS)),
         )
@@ -525,10 +524,11 @@ class Spec(Generic[S]):
         Raises:
             SpecError: if the drawing raised an exception, or returned a value of the wrong type.
         """
-        rows = _guarded("the drawing's rows", lambda: dict(self.drawing.rows(state)) if self.drawing else {})
-        for row in rows.values():
-            _check_drawn("rows", row, Row)
-        return {visible(name): row for name, row in rows.items()}
+        if self.drawing is None:
+            return {}
+        owner, function = "the drawing's rows", self.drawing.rows
+        found = guarded(owner, lambda: mapping(owner, function, function(state), Row))
+        return {visible(name): row for name, row in found.items()}
 
     def messages(self, state: S) -> list[Message]:
         """Return the messages that are in flight in a state. If the spec has no drawing, there are none.
@@ -536,7 +536,7 @@ class Spec(Generic[S]):
         Raises:
             SpecError: if the drawing raised an exception, or returned a value of the wrong type.
         """
-        return self._drawn_messages("messages", lambda drawing: drawing.messages(state))
+        return [] if self.drawing is None else self._drawn("messages", self.drawing.messages, state, Message)
 
     def arrivals(self, step: Step[S]) -> list[Message]:
         """Return the messages that arrive in a step. If the spec has no drawing, there are none.
@@ -544,7 +544,7 @@ class Spec(Generic[S]):
         Raises:
             SpecError: if the drawing raised an exception, or returned a value of the wrong type.
         """
-        return self._drawn_messages("arrivals", lambda drawing: drawing.arrivals(step))
+        return [] if self.drawing is None else self._drawn("arrivals", self.drawing.arrivals, step, Message)
 
     def events(self, steps: Sequence[Step[S]]) -> list[Event]:
         """Return the events that decided the outcome of a behaviour. If the spec has no drawing, there are none.
@@ -559,25 +559,19 @@ class Spec(Generic[S]):
             SpecError: if the drawing raised an exception, or returned a value of the wrong type, or if an event refers
                 to a state that is not in the behaviour.
         """
-        events = _guarded("the drawing's events", lambda: list(self.drawing.events(steps)) if self.drawing else [])
+        if self.drawing is None:
+            return []
+        events = self._drawn("events", self.drawing.events, steps, Event)
         for event in events:
-            _check_drawn("events", event, Event)
             if not 0 <= event.state <= len(steps):
                 raise SpecError(
                     f"the drawing's events refer to state {event.state}, but the behaviour ends at state {len(steps)}"
                 )
         return sorted(events, key=lambda event: event.state)
 
-    def _drawn_messages(self, what: str, call: Callable[[Drawing[S]], Iterable[Message]]) -> list[Message]:
-        messages = _guarded(f"the drawing's {what}", lambda: list(call(self.drawing)) if self.drawing else [])
-        for message in messages:
-            _check_drawn(what, message, Message)
-        return messages
-
-
-def _check_drawn(what: str, value: object, right: type) -> None:
-    if not isinstance(value, right):
-        raise SpecError(f"the drawing's {what} must be {right.__name__} objects, not {value!r}")
+    def _drawn(self, what: str, function: Callable[[Any], Iterable[T]], given: object, kind: type[T]) -> list[T]:
+        owner = f"the drawing's {what}"
+        return guarded(owner, lambda: [*members(owner, function, DRAWN, function(given), kind)])
 
 
 def _hashable(value: object) -> bool:
@@ -593,16 +587,3 @@ def _of_predicate(predicate: Callable[..., bool] | None, name: str, kind: Kind) 
     if predicate is None:
         return None
     return Property(name=getattr(predicate, "__name__", name), kind=kind, sentence="", function=predicate, source="")
-
-
-def _guarded(what: str, call: Callable[[], T]) -> T:
-    try:
-        return call()
-    except (LeadlineError, KeyboardInterrupt, MemoryError):
-        raise
-    except BaseException as error:
-        raise SpecError(f"{what} {raised(error)}") from error
-
-
-def _name(value: object) -> str:
-    return getattr(value, "__name__", repr(value))

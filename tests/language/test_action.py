@@ -154,7 +154,7 @@ def test_refuses_a_class() -> None:
 
 
 def test_refuses_a_function_that_takes_no_state() -> None:
-    with refused("action takes_nothing", "has no parameters", "must be the state"):
+    with refused("action takes_nothing", "must take one parameter, state, not ()"):
         action()(takes_nothing)  # type: ignore[arg-type]
 
 
@@ -215,13 +215,18 @@ def test_refuses_to_be_used_without_parentheses() -> None:
     ("domain", "reason"),
     [
         (lambda size: size.height, "has no attribute 'height'"),
-        (lambda size: size.width, "not iterable"),
         ([[1], [2]], "unhashable type: 'list'"),
     ],
 )
 def test_refuses_a_domain_that_fails_and_says_why(domain: Any, reason: str) -> None:
     with refused("action paint", "domain of 'colour' raised", reason):
         instances(place=[1], colour=domain)
+
+
+@pytest.mark.parametrize(("given", "what"), [(lambda size: size.width, "2"), (lambda size: "red", "'red'")])
+def test_refuses_a_domain_that_gives_no_collection(given: Any, what: str) -> None:
+    with refused("action paint", f"domain of 'colour' must return a collection of values, not {what} (test_action.py"):
+        instances(place=[1], colour=given)
 
 
 @pytest.mark.parametrize("domain", [{1, 2}, frozenset("ab"), lambda size: {size}])

@@ -130,9 +130,9 @@ def test_refuses_a_predicate_that_cannot_be_called_with_a_state_alone() -> None:
     def of_any(*states: Any) -> bool:
         return True
 
-    with refused("invariant by_name", "must take one parameter, state, not (*, state)"):
+    with refused("invariant by_name", "state must be a positional parameter without a default value"):
         invariant("by name")(by_name)
-    with refused("invariant of_any", "must take one parameter, state, not (*states)"):
+    with refused("invariant of_any", "*states must be a positional parameter without a default value"):
         invariant("of any")(of_any)
 
 

@@ -13,6 +13,7 @@ The choice is based on counts and CPU times. Therefore it does not depend on the
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import time
@@ -166,13 +167,14 @@ def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tun
             sample = initials[: tuning.sample]
             begins = attrs.evolve(spec, initial_states=lambda _: sample)
             first_levels = attrs.evolve(limits, depth=2, coverage=False)
-            of_sample = DirectSearch(begins, first_levels, look=look, tuning=tuning)
-            result = within(of_sample.budget, begins, "oracle", of_sample.run)
-            if result.interrupted:
-                return attrs.evolve(result, spec=spec)
-            # twice the limit, because the first states take longer than others
-            if look.seconds / tuning.sample * len(initials) > 2 * tuning.small_seconds:
-                look.choose(of_sample)
+            with contextlib.suppress(SpecError):  # the error may be about the sample alone; else it is raised again
+                of_sample = DirectSearch(begins, first_levels, look=look, tuning=tuning)
+                result = within(of_sample.budget, begins, "oracle", of_sample.run)
+                if result.interrupted:
+                    return attrs.evolve(result, spec=spec)
+                # twice the limit, because the first states take longer than others
+                if look.seconds / tuning.sample * len(initials) > 2 * tuning.small_seconds:
+                    look.choose(of_sample)
         return within(budget, spec, "oracle", search.run)
     except _Large as large:
         return _Paused(search, large.forecast)

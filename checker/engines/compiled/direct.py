@@ -7,12 +7,13 @@ exception, the methods of `Spec` and of the oracle make the checks and report th
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from types import GeneratorType
 from typing import Any, Generic, TypeVar
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.canonical import canonical
+from leadline.checker.door import check_reason
 from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.evidence import Sighting
 from leadline.checker.engines.oracle import OracleSearch
@@ -60,8 +61,8 @@ class DirectSearch(OracleSearch[S]):
         assert not limits.coverage, "see `search_class`"
         super().__init__(spec, limits, progress, budget, look, tuning)
         self._class = type(spec.initials()[0])
-        self._state_calls = [(item, _predicate(item)) for item in self._state_checks]
-        self._step_calls = [(item, _predicate(item)) for item in self._step_checks]
+        self._state_calls = [(item, *_predicate(item)) for item in self._state_checks]
+        self._step_calls = [(item, *_predicate(item)) for item in self._step_checks]
 
     def _expand(self, state: S) -> None:
         self._purity.check(state)
@@ -107,8 +108,8 @@ class DirectSearch(OracleSearch[S]):
         self.statistics.generated += 1
         count.generated += 1
         after = found.state
-        for item, predicate in self._step_calls:
-            verdict = _verdict(item, predicate, state, after)
+        for item, predicate, yields in self._step_calls:
+            verdict = _verdict(item, predicate, yields, state, after)
             if verdict is not True and (verdict is False or self._shows(item, state, after)):
                 self._see(item, Sighting(state, (instance, after)))
 
@@ -129,8 +130,8 @@ class DirectSearch(OracleSearch[S]):
             else:
                 self._outside.add(state)
                 self.statistics.outside += 1
-            for item, predicate in self._state_calls:
-                verdict = _verdict(item, predicate, state)
+            for item, predicate, yields in self._state_calls:
+                verdict = _verdict(item, predicate, yields, state)
                 if verdict is not True and (verdict is False or self._shows(item, state)):
                     self._see(item, Sighting(state))
         return found
@@ -141,20 +142,24 @@ def search_class(limits: Limits) -> type[OracleSearch[Any]]:
     return OracleSearch if limits.coverage else DirectSearch
 
 
-def _predicate(item: Property) -> Callable[..., object]:
-    """Return the predicate of a property if it alone decides. Otherwise, return a function that returns None."""
-    return item.function if item.kind in (Kind.INVARIANT, Kind.STEP_INVARIANT) and not item.at_rest else lambda *_: None
+def _predicate(item: Property) -> tuple[Callable[..., object], bool]:
+    """Return the predicate of a property, and whether it is a generator function. If the predicate does not decide
+    alone, return a function that returns None instead.
+    """
+    if item.kind in (Kind.INVARIANT, Kind.STEP_INVARIANT) and not item.at_rest:
+        return item.function, inspect.isgeneratorfunction(item.function)
+    return lambda *_: None, False
 
 
-def _verdict(item: Property, predicate: Callable[..., object], *states: object) -> bool | None:
+def _verdict(item: Property, predicate: Callable[..., object], yields: bool, *states: object) -> bool | None:
     """Return whether a predicate is true. Return None if `Spec.complaint` must decide, for example because the
-    predicate raised an exception.
+    predicate raised an exception, or returned the generator of another function, which may return a value.
     """
     try:
         outcome = predicate(*states)
-        if type(outcome) is GeneratorType:
-            for reason in outcome:
-                item.check_reason(reason)
+        if yields:
+            for reason in outcome:  # type: ignore[attr-defined]
+                check_reason(item.owner, item.function, reason)
                 return False
             return True
     except (KeyboardInterrupt, MemoryError):

@@ -1,0 +1,337 @@
+"""The door: every function of a spec is checked here, once when it is handed over, and at each call for the rest.
+
+Python accepts silently what a checker must not: it drops the value that a generator returns, takes any object for true
+or false, and iterates over a string. `admit` refuses what the code of a function already shows: its parameters, whether
+it yields, whether it is async. The other functions of this module check what a call gave. A generator function without
+a ``return value`` needs no check after a call, so nothing is added to the calls of actions.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from numbers import Real
+from types import CodeType, FunctionType, GeneratorType, MethodType
+from typing import Any, TypeVar
+
+import attrs
+
+from leadline.checker.errors import LeadlineError, SpecError, raised
+
+T = TypeVar("T")
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
+"""The end of the text with which Python shows an object that has no `__repr__`."""
+
+_WHAT = {"state": "a state", "bounds": "the bounds", "self": "the bounds"}
+_COUNTED = {1: "one parameter", 2: "two parameters"}
+
+
+@attrs.frozen
+class Gives:
+    """What a function must give.
+
+    Attributes:
+        must: the end of a sentence that begins with the name of the function and "must".
+        yields: what the function may yield, or an empty string if it must not be a generator function.
+        must_yield: whether the function must be a generator function.
+    """
+
+    must: str
+    yields: str = ""
+    must_yield: bool = False
+
+
+VERDICT = Gives("return True or False")
+"""A bool, and no object that is merely true or false, such as 1, None or a bool of NumPy: who returns one has often
+forgotten something.
+"""
+
+REASONS = Gives("return True or False", yields="a sentence for each reason why it is false")
+STEPS = Gives("be a generator function that yields the next states", yields="the state", must_yield=True)
+VALUES = Gives("return a collection of values", yields="the values")
+STATES = Gives("return a collection of states", yields="the states")
+DISTANCE = Gives("return a finite number that is at least 0")
+ROWS = Gives("return a dict that maps names to rows")
+DRAWN = Gives("return a collection", yields="the elements")
+
+
+def admit(owner: str, function: object, takes: Sequence[str], gives: Gives) -> None:
+    """Check a function before it is called.
+
+    Parameters:
+        owner: the name of the function in messages, such as ``action send``.
+        function: the function.
+        takes: a name for each argument with which the function will be called. Empty if `parameters_of` checks them.
+        gives: what the function must give.
+
+    Raises:
+        SpecError: if the function cannot be called with these arguments, if it is async, if it yields or does not yield
+            against `gives`, or if it is a generator function that returns a value.
+    """
+    if not callable(function):
+        of = f" of {_WHAT.get(takes[0], f'the {takes[0]}')}" if takes else ""
+        raise SpecError(f"{owner} must be a function{of}, not {shown(function)}")
+    try:
+        if takes:
+            inspect.signature(function).bind(*takes)
+    except TypeError:
+        raise wrong_parameters(owner, function, takes) from None
+    except ValueError:  # a function in C, whose parameters Python does not know
+        pass
+    code = _called(function)
+    if code is not None and code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise SpecError(f"{owner} must {gives.must}, but it is an async function{place(function)}")
+    if gives.must_yield and not inspect.isgeneratorfunction(function):
+        raise SpecError(f"{owner} must {gives.must}{place(function)}")
+    if code is None or not code.co_flags & inspect.CO_GENERATOR:
+        return
+    if not gives.yields:
+        raise SpecError(f"{owner} must {gives.must}, but it is a generator function{place(function)}")
+    line = _returning_line(code)
+    if line is not None:
+        raise _dropped(owner, gives, place(function, line))
+
+
+def parameters_of(owner: str, function: Callable[..., object], states: Sequence[str]) -> list[str]:
+    """Return the names of the parameters of a function that takes states and then, by their names, other arguments.
+
+    Parameters:
+        owner: the action or property, for messages.
+        function: the function.
+        states: a name for each state that the function takes first.
+
+    Raises:
+        SpecError: if a parameter is not positional, or has a default value, or if there are too few parameters.
+    """
+    parameters = list(_signature(owner, function).parameters.values())
+    for parameter in parameters:
+        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
+            bare = parameter.replace(annotation=parameter.empty)
+            raise SpecError(f"{owner}: {bare} must be a positional parameter without a default value{place(function)}")
+    if len(parameters) < len(states):
+        raise wrong_parameters(owner, function, states)
+    return [parameter.name for parameter in parameters]
+
+
+def wrong_parameters(owner: str, function: Callable[..., object], takes: Sequence[str], hint: str = "") -> SpecError:
+    """Return the error for a function with the wrong number of parameters.
+
+    Parameters:
+        owner, function, takes: see `admit`.
+        hint: what can be done instead.
+    """
+    found = _signature(owner, function)
+    bare = [item.replace(annotation=item.empty) for item in found.parameters.values()]
+    text = str(found.replace(parameters=bare, return_annotation=found.empty))
+    wanted = f"{_COUNTED[len(takes)]}, {' and '.join(takes)}"
+    return SpecError(f"{owner} must take {wanted}, not {text}{hint}{place(function)}")
+
+
+def _signature(owner: str, function: Callable[..., object]) -> inspect.Signature:
+    """Return the signature of a function.
+
+    Raises:
+        SpecError: if Python cannot determine the signature of the function, as is the case for `bool`.
+    """
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        raise SpecError(f"the parameters of {owner} are unknown: define a function with def") from None
+
+
+def guarded(owner: str, call: Callable[[], T]) -> T:
+    """Call a function of a spec. Return its result.
+
+    Raises:
+        SpecError: if the function raised an exception of any class, except `KeyboardInterrupt` and `MemoryError`.
+    """
+    try:
+        return call()
+    except (LeadlineError, KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:  # also SystemExit, which `sys.exit` raises, and what `pytest.fail` raises
+        raise SpecError(f"{owner} {raised(error)}") from error
+
+
+def verdict(owner: str, function: object, outcome: object) -> bool:
+    """Return what a predicate returned.
+
+    Raises:
+        SpecError: if it is not a bool.
+    """
+    if outcome is True or outcome is False:
+        return outcome
+    raise wrong(owner, function, VERDICT, outcome)
+
+
+def reasons(owner: str, function: object, gives: Gives, outcome: object) -> Iterator[str]:
+    """Yield the reasons why a predicate is false, given what it returned. If it gave no reason, yield an empty string.
+    If it is true, yield nothing.
+
+    Raises:
+        SpecError: if the predicate returned neither a bool nor, where `gives` allows it, a new generator; or see
+            `check_reason`.
+    """
+    if gives.yields and type(outcome) is GeneratorType:
+        for sentence in _whole(owner, function, REASONS, outcome):
+            check_reason(owner, function, sentence)
+            yield sentence
+    elif not verdict(owner, function, outcome):
+        yield ""
+
+
+def check_reason(owner: str, function: object, sentence: object) -> None:
+    """Check a value that a predicate yielded.
+
+    Raises:
+        SpecError: if the value is not a sentence, or if it shows the address of an object, which differs from run to
+            run.
+    """
+    if not isinstance(sentence, str):
+        raise SpecError(
+            f"{owner} must yield a str that describes what is wrong, not {shown(sentence)}{place(function)}"
+        )
+    if _ADDRESS.search(sentence):
+        raise SpecError(
+            f"{owner} yields the address of an object: {_ADDRESS.sub('>', sentence)!r}; name the object's values, or "
+            f"define __repr__ for its class{place(function)}"
+        )
+
+
+def members(owner: str, function: object, gives: Gives, outcome: object, kind: type | None = None) -> Iterable[Any]:
+    """Return what a function gave as a collection: the values of a domain, the initial states, parts of a drawing.
+
+    Parameters:
+        owner, function, gives: see `admit`.
+        outcome: what the function gave.
+        kind: the class of the members, or None to check them elsewhere.
+
+    Raises:
+        SpecError: if it is not a collection, or if it is a generator that has been used before or, once all members
+            have been taken, has returned a value; or if a member is not of the class.
+    """
+    if not isinstance(outcome, Iterable) or isinstance(outcome, str):
+        raise wrong(owner, function, gives, outcome)
+    found = _whole(owner, function, gives, outcome) if type(outcome) is GeneratorType else outcome
+    return found if kind is None else (_part(owner, function, member, kind) for member in found)
+
+
+def mapping(owner: str, function: object, outcome: object, kind: type[T]) -> dict[str, T]:
+    """Return what a drawing gave as its rows.
+
+    Raises:
+        SpecError: if it is not a mapping, or if a value in it is not of the given class.
+    """
+    if not isinstance(outcome, Mapping):
+        raise wrong(owner, function, ROWS, outcome)
+    return {name: _part(owner, function, row, kind) for name, row in outcome.items()}
+
+
+def _part(owner: str, function: object, value: object, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise SpecError(f"{owner} must be {kind.__name__} objects, not {shown(value)}{place(function)}")
+    return value
+
+
+def number(owner: str, function: object, outcome: Any) -> float:
+    """Return what a distance gave.
+
+    Raises:
+        SpecError: if it is not a finite number that is at least 0.
+    """
+    is_number = isinstance(outcome, Real) and not isinstance(outcome, bool)
+    if not is_number or not 0 <= outcome <= sys.float_info.max:
+        raise wrong(owner, function, DISTANCE, outcome)
+    return float(outcome)
+
+
+def wrong_state(owner: str, function: object, kind: type, successor: object) -> SpecError:
+    """Return the error for an action that yielded something other than a state.
+
+    Parameters:
+        owner, function: see `admit`.
+        kind: the class of the states.
+        successor: what the action yielded.
+    """
+    many = ": use yield from" if isinstance(successor, Iterable) and not isinstance(successor, str) else ""
+    return SpecError(f"{owner} must yield a {kind.__name__}, not {shown(successor)}{many}{place(function)}")
+
+
+def wrong(owner: str, function: object, gives: Gives, outcome: object) -> SpecError:
+    """Return the error for a function that gave something else than it must."""
+    if inspect.iscoroutine(outcome):
+        outcome.close()  # otherwise, Python warns that it was never awaited
+    return SpecError(f"{owner} must {gives.must}, not {shown(outcome)}{place(function)}")
+
+
+def name_of(function: object) -> str:
+    """Return the name of a function, for messages."""
+    return getattr(function, "__name__", None) or shown(function)
+
+
+def shown(value: object) -> str:
+    """Return a value as text for a message: one line without addresses, and what it is if that does not show."""
+    if type(value) is GeneratorType:
+        return "a generator"
+    try:
+        text = _ADDRESS.sub(">", " ".join(repr(value).split()))
+    except Exception:  # also an int with thousands of digits; see `sys.set_int_max_str_digits`
+        return f"a value of type {type(value).__name__} that cannot be shown"
+    is_bool = type(value).__name__ in ("bool", "bool_")
+    return f"{text} of {type(value).__module__}: write bool(...)" if is_bool else text
+
+
+def place(function: object, line: int | None = None) -> str:
+    """Return the file and the line of a function as the end of a message. Empty if Python does not know them."""
+    code = _called(inspect.unwrap(function)) if callable(function) else None
+    return "" if code is None else f" ({code.co_filename.rsplit('/', 1)[-1]}, line {line or code.co_firstlineno})"
+
+
+def _called(function: object) -> CodeType | None:
+    """Return the code that a call runs first, or None if it is not written in Python."""
+    while isinstance(function, functools.partial | MethodType):
+        function = function.func if isinstance(function, functools.partial) else function.__func__
+    if not isinstance(function, FunctionType | type):
+        function = inspect.getattr_static(type(function), "__call__", None)
+    return function.__code__ if isinstance(function, FunctionType) else None
+
+
+def _returning_line(code: CodeType) -> int | None:
+    """Return the line in which a generator function returns a value other than the constant None, or None if it never
+    does. A lambda returns the value of its ``yield``, and has no statement that could return another.
+    """
+    before = None
+    for each in dis.get_instructions(code) if code.co_name != "<lambda>" else ():
+        if each.opname in ("NOP", "CACHE", "EXTENDED_ARG"):
+            continue
+        is_none = before is not None and before.opname == "LOAD_CONST" and before.argval is None
+        if (each.opname == "RETURN_CONST" and each.argval is not None) or (
+            each.opname == "RETURN_VALUE" and (each.is_jump_target or not is_none)  # a jump brings another value
+        ):
+            return (each.positions and each.positions.lineno) or code.co_firstlineno
+        before = each
+    return None
+
+
+def _dropped(owner: str, gives: Gives, where: str) -> SpecError:
+    return SpecError(f"{owner} returns a value although it yields, and Python drops it: yield {gives.yields}{where}")
+
+
+def _whole(owner: str, function: object, gives: Gives, found: GeneratorType[T, object, object]) -> Iterator[T]:
+    """Yield what a generator yields.
+
+    Raises:
+        SpecError: if the generator was used before, as one is that was cached, or if it returns a value.
+    """
+    if inspect.getgeneratorstate(found) != inspect.GEN_CREATED:
+        raise SpecError(
+            f"{owner} gave a generator that was used before: do not cache it, or return a tuple{place(function)}"
+        )
+    returned = yield from found
+    if returned is not None:
+        raise _dropped(owner, gives, place(function))
