@@ -412,7 +412,7 @@ def leads_to(
     Parameters:
         sentence, source, quiet: see `eventually`.
         after: the left side of the property, which is a predicate of a state or a witness. If the left side is never
-            true, a search raises an error.
+            true, the property is vacuous.
 
     Raises:
         SpecError: if an argument is not valid, or if the function does not take exactly a state and the parameters.

@@ -50,6 +50,10 @@ class StopKind(enum.Enum):
     """The run reached the memory limit, ran out of memory, or exceeded the capacity of the engine."""
     INTERRUPT = "interrupt"
     """The process received a signal to terminate, for example because the user pressed Ctrl-C."""
+    OPEN = "open"
+    """The run searched every reachable state, but nothing shows whether some liveness properties are true; see
+    `leadline.checker.liveness.decide.judges_nothing`.
+    """
     SAMPLE = "sample"
     """A random search completed all its behaviours. It did not search every reachable state."""
 

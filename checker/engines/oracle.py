@@ -161,11 +161,16 @@ class OracleSearch(Generic[S]):
         began = time.monotonic()
         self._pause()
         graph = StateGraph.of(self.spec, self.arrivals, self._pause)
+        undecided = []
         for item in self.spec.liveness:
             self._pause()
-            self.liveness[item] = decide.counterexample(graph, item)
+            trace = decide.counterexample(graph, item)
+            if trace is None and decide.judges_nothing(graph, item):
+                undecided.append(item)
+            else:
+                self.liveness[item] = trace
         self.statistics.liveness = decide.counts(graph, time.monotonic() - began)
-        return None
+        return decide.undecided(undecided)
 
     def _pause(self) -> None:
         """Raise an exception if a limit is exceeded while liveness properties are being checked."""

@@ -17,7 +17,8 @@ set but no step in the set takes it, a subset that contains one of these states 
 them may be fair. Therefore these states are removed, and the remaining states are divided into strongly connected sets
 again. (This decides whether there is a run that satisfies a Streett condition.)
 
-An open state (see `Spec.is_open`) is never part of such a set, because some of its steps are not known.
+An open state (see `Spec.is_open`) is never part of such a set, because some of its steps are not known. If no fair
+behaviour stays among the other states, nothing could have violated the property, and it is undecided.
 """
 
 from __future__ import annotations
@@ -25,18 +26,17 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import attrs
 
 from leadline.checker.action import ActionInstance
-from leadline.checker.errors import SpecError
 from leadline.checker.liveness.fairness import Condition, condition_of, disturbs, heals
 from leadline.checker.liveness.graph import StateGraph
 from leadline.checker.liveness.lasso import FairSet, Need, shortest
 from leadline.checker.properties import Kind, Property
-from leadline.checker.result import LivenessCounts
+from leadline.checker.result import LivenessCounts, Stop, StopKind
 from leadline.checker.trace import Trace
 
 S = TypeVar("S")
@@ -62,11 +62,7 @@ class Obligation:
 
 
 def obligation(graph: StateGraph[S], item: Property) -> Obligation:
-    """Return the conditions under which a behaviour violates a property of behaviours.
-
-    Raises:
-        SpecError: if the left side of a leads-to property is never true.
-    """
+    """Return the conditions under which a behaviour violates a property of behaviours."""
     spec, everything = graph.spec, set(range(len(graph.states)))
     false = graph.where(lambda state: spec.complaint(item, state) is not None)
     match item.kind:
@@ -76,19 +72,46 @@ def obligation(graph: StateGraph[S], item: Property) -> Obligation:
             return Obligation(false, false)
         case Kind.EVENTUALLY_ALWAYS:
             return Obligation(everything, everything, again=false)
-    premise = spec.premise_of(item)
+    return Obligation(false & _left(graph, item), false)
+
+
+def _left(graph: StateGraph[S], item: Property) -> set[int]:
+    """Return the states in which the left side of a leads-to property is true."""
+    premise = graph.spec.premise_of(item)
     assert premise is not None
-    left = graph.where(lambda state: spec.complaint(premise, state) is None)
-    if not left:
-        raise SpecError(never_true(item, premise, spec.named_bounds))
-    return Obligation(false & left, false)
+    return graph.where(lambda state: graph.spec.complaint(premise, state) is None)
 
 
-def never_true(item: Property, premise: Property, bounds: str) -> str:
-    """Return the error message for a leads-to property whose left side is never true."""
-    return (
-        f"the leads-to property {item.name} says nothing: its left side, {premise.name}, is true in no reachable state "
-        f"({bounds})"
+def judges_nothing(graph: StateGraph[S], item: Property) -> bool:
+    """Return whether a liveness property without a counterexample is undecided, because of open states.
+
+    A property of behaviours is undecided if each fair behaviour to which it applies reaches an open state and may
+    stay in such states. A property of kind `Kind.RECOVERABLE` is undecided if each state in which it is false leads to
+    open states, and none leads to a state in which it is true.
+
+    Parameters:
+        graph: the graph of all states and steps of the spec.
+        item: the property. It has no counterexample.
+    """
+    if not graph.open_states:
+        return False
+    everything = set(range(len(graph.states)))
+    if item.kind is Kind.RECOVERABLE:
+        true = graph.where(lambda state: graph.spec.complaint(item, state) is None)
+        return true != everything and _recovering(graph, item, true) == true
+    _, order = _ways(graph, Obligation(_left(graph, item) if item.kind is Kind.LEADS_TO else everything, everything))
+    return not any(fair_components(graph, set(order) - graph.open_states, quiet=item.quiet))
+
+
+def undecided(items: Sequence[Property]) -> Stop | None:
+    """Return the reason why a run with undecided properties is incomplete; see `judges_nothing`. None if there are no
+    such properties.
+    """
+    if not items:
+        return None
+    names = ", ".join(item.name for item in items)
+    return Stop(
+        StopKind.OPEN, f"nothing shows whether {names} is true: all behaviours to which it applies lead to open states"
     )
 
 
@@ -98,9 +121,6 @@ def counterexample(graph: StateGraph[S], item: Property) -> Trace[S] | None:
     Parameters:
         graph: the graph of all states and steps of the spec.
         item: the property.
-
-    Raises:
-        SpecError: if the left side of a leads-to property is never true.
     """
     if item.kind is Kind.RECOVERABLE:
         return _beyond_recovery(graph, item)
@@ -261,18 +281,8 @@ def _beyond_recovery(graph: StateGraph[S], item: Property) -> Trace[S] | None:
     such state.
     """
     spec = graph.spec
-    back: list[list[int]] = [[] for _ in graph.states]
-    for index, steps in enumerate(graph.steps):
-        for instance, target in steps:
-            if not item.by_healing or heals(instance):
-                back[target].append(index)
-    recovered = graph.where(lambda state: spec.complaint(item, state) is None) | graph.open_states
-    waiting = list(recovered)
-    while waiting:
-        for index in back[waiting.pop()]:
-            if index not in recovered:
-                recovered.add(index)
-                waiting.append(index)
+    true = graph.where(lambda state: spec.complaint(item, state) is None)
+    recovered = _recovering(graph, item, true | graph.open_states)
     everything = set(range(len(graph.states)))
     before, order = _ways(graph, Obligation(everything, everything))
     lost = next((index for index in order if index not in recovered), None)
@@ -281,6 +291,22 @@ def _beyond_recovery(graph: StateGraph[S], item: Property) -> Trace[S] | None:
     way = _way(before, (lost, True))
     instances = [_instance(graph, *step, quiet=False) for step in itertools.pairwise(way)]
     return Trace(spec, [graph.states[index] for index in way], instances, item)
+
+
+def _recovering(graph: StateGraph[S], item: Property, wanted: set[int]) -> set[int]:
+    """Return the states from which one of the wanted states can be reached, by the steps that a property allows."""
+    back: list[list[int]] = [[] for _ in graph.states]
+    for index, steps in enumerate(graph.steps):
+        for instance, target in steps:
+            if not item.by_healing or heals(instance):
+                back[target].append(index)
+    recovered, waiting = set(wanted), list(wanted)
+    while waiting:
+        for index in back[waiting.pop()]:
+            if index not in recovered:
+                recovered.add(index)
+                waiting.append(index)
+    return recovered
 
 
 def counts(graph: StateGraph[S], seconds: float) -> LivenessCounts:

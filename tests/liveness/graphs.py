@@ -12,6 +12,7 @@ from leadline.checker import (
     Kind,
     Property,
     Spec,
+    Verdict,
     action,
     always_eventually,
     eventually,
@@ -124,8 +125,8 @@ def _action(graph: Drawn, number: int, draws: bool) -> Action[Node, [int]]:
     return action("", fair=fair, effect=graph.effects[number], instance=instances)(move)
 
 
-def expected(graph: Drawn, item: Property) -> bool | None:
-    """Whether a property holds, or None if it is a leads-to property whose left side is never true.
+def expected(graph: Drawn, item: Property) -> Verdict:
+    """The verdict on a property. It is undecided if no behaviour to which it applies stays among the known states.
 
     A behaviour visits some set of states infinitely often, and takes some of the steps in it infinitely often. All sets
     are tried, each with all the steps in it, since taking more of them satisfies more conditions.
@@ -144,10 +145,13 @@ def expected(graph: Drawn, item: Property) -> bool | None:
     if item.kind is Kind.RECOVERABLE:
         allowed = {(b, a) for b, a, number, _ in edges if not item.by_healing or graph.effects[number] == "healing"}
         by = _closure(graph.size, allowed)
-        return all(any(by[state][good] for good in graph.q | graph.cut) for state in reached)
-    if item.kind is Kind.LEADS_TO and not reached & graph.p:
-        return None
-    false = reached - graph.q
+        if not all(any(by[state][good] for good in graph.q | graph.cut) for state in reached):
+            return Verdict.VIOLATED
+        is_known = any(by[state][good] for state in reached - graph.q for good in graph.q)
+        return Verdict.HOLDS if is_known or reached <= graph.q or not reached & graph.cut else Verdict.INCOMPLETE
+    starts = reached & graph.p if item.kind is Kind.LEADS_TO else reached
+    applies = {after for after in reached if any(reach[before][after] for before in starts)}
+    is_known, false = not reached & graph.cut, reached - graph.q
     without = _closure(graph.size, {(before, after) for before, after in pairs if {before, after} <= false})
     begun = {
         Kind.EVENTUALLY: false & set(graph.initials),
@@ -161,9 +165,13 @@ def expected(graph: Drawn, item: Property) -> bool | None:
                 is_counterexample = bool(chosen & false)
             else:
                 is_counterexample = chosen <= false and any(without[s][t] for s in begun for t in chosen)
-            if is_counterexample and _is_possible(graph, edges, chosen, item.quiet):
-                return False
-    return True
+            if (is_counterexample or (not is_known and chosen <= applies)) and _is_possible(
+                graph, edges, chosen, item.quiet
+            ):
+                is_known = True
+                if is_counterexample:
+                    return Verdict.VIOLATED
+    return Verdict.HOLDS if is_known else Verdict.INCOMPLETE
 
 
 def _is_possible(graph: Drawn, edges: set[tuple[int, int, int, int]], chosen: set[int], quiet: bool) -> bool:

@@ -19,7 +19,7 @@ from leadline.checker import (
     recoverable,
 )
 from leadline.checker.action import Action
-from leadline.checker.engines import oracle
+from leadline.checker.engines import compiled, oracle
 from leadline.checker.result import Limits, Result
 from tests.liveness.graphs import Node
 from tests.specs import learning
@@ -228,7 +228,7 @@ def test_no_violation_rests_on_an_open_state(open_by: str) -> None:
     for item in (at(2), reached):
         assert searched(actions, item).verdict is Verdict.VIOLATED
         result = searched(actions, item, cut, within)
-        assert result.verdict is Verdict.HOLDS
+        assert result.verdict is Verdict.INCOMPLETE  # and nothing shows whether it is true
         assert result.statistics.liveness is not None
         assert result.statistics.liveness.open == 1
 
@@ -238,13 +238,83 @@ def test_way_to_a_loop_may_lead_through_an_open_state() -> None:
     assert set(loop_of(searched(actions, at(9), cut=(1,)))) == {2, 3}
 
 
-def test_left_side_that_is_never_true_is_an_error() -> None:
-    @leads_to("nothing", after=lambda state: state.at == 5)
-    def nothing(state: Node) -> bool:
-        return False
+@leads_to("nothing", after=lambda state: state.at == 5)
+def nothing(state: Node) -> bool:
+    return False
 
-    with pytest.raises(SpecError, match=r"nothing says nothing: its left side, <lambda>, is true in no reach"):
-        searched([moves("go", {0: (1,)})], nothing)
+
+def test_left_side_that_is_never_true_is_vacuous_and_hides_no_other_verdict() -> None:
+    spec = Spec(
+        name="trap",
+        initial_states=lambda bounds: [Node(0)],
+        actions=[moves("go", {0: (1,)})],
+        properties=[nothing, at(0)],
+    )
+    result = explore(spec, Limits())
+    assert [item.verdict for item in result.properties] == [Verdict.HOLDS, Verdict.VIOLATED]
+    assert [item.says_nothing for item in result.properties] == [True, False]
+    assert searched([moves("go", {0: (1,)})], nothing, cut=(1,)).verdict is Verdict.INCOMPLETE
+
+
+def test_properties_of_behaviours_that_all_leave_the_bounds_are_undecided() -> None:
+    """The number only grows, and the search ends at 3: nothing shows what is so for ever."""
+    grows = moves("go", {index: (index + 1,) for index in range(4)}, fair="weak")
+
+    @always_eventually("0 comes again and again")
+    def again(state: Node) -> bool:
+        return state.at == 0
+
+    @eventually("7 comes")
+    def comes(state: Node) -> bool:
+        return state.at == 7
+
+    @eventually_always("0 stays")
+    def stays(state: Node) -> bool:
+        return state.at == 0
+
+    @leads_to("0 comes after 2", after=lambda state: state.at == 2)
+    def follows(state: Node) -> bool:
+        return state.at == 0
+
+    @recoverable("0 can come")
+    def can_come(state: Node) -> bool:
+        return state.at == 0
+
+    properties = [again, comes, stays, follows, can_come]
+    start = {"name": "trap", "initial_states": lambda bounds: [Node(0)]}
+    spec: Spec[Node] = Spec(**start, actions=[grows], properties=properties, within=lambda state: state.at < 4)  # type: ignore[arg-type]
+    result = explore(spec, Limits())
+    assert {item.verdict for item in result.properties} == {Verdict.INCOMPLETE}
+    names = "again, comes, stays, follows, can_come"
+    words = "all behaviours to which it applies lead to open states"
+    assert result.reason == f"nothing shows whether {names} is true: {words}"
+    rests = moves("rest", {1: (5,), 5: (1,)}, fair="weak")  # a behaviour that stays, after 0 and before 2
+    spec = Spec(**start, actions=[grows, rests], properties=properties, within=lambda state: state.at in (0, 1, 2, 5))  # type: ignore[arg-type]
+    found = explore(spec, Limits(keep_going=True))
+    assert [item.verdict.value for item in found.properties] == [
+        *("violated", "violated", "violated", "incomplete", "incomplete"),
+    ]
+    assert str(found.reason).startswith("nothing shows whether follows, can_come is true")
+
+
+def test_an_error_about_a_sample_of_the_initial_states_is_none_about_all() -> None:
+    """The first states do not show what a spec with many initial states does."""
+
+    @leads_to("the last one moves on", after=lambda state: state.at == 2_400)
+    def moves_on(state: Node) -> bool:
+        return state.at == 3_000
+
+    spec: Spec[Node] = Spec(
+        name="many",
+        initial_states=lambda bounds: [Node(index) for index in range(2_500)],
+        actions=[moves("go", {2_400: (3_000,)}, fair="weak")],
+        properties=[moves_on],
+        within=lambda state: state.at > 2_300,
+    )
+    for search in (explore, compiled.explore):
+        result = search(spec, Limits())
+        assert (result.verdict, result.statistics.distinct) == (Verdict.HOLDS, 200)
+        assert not result.properties[0].says_nothing
 
 
 def test_limit_leaves_liveness_undecided() -> None:

@@ -20,8 +20,6 @@ from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.compiled.lassos import FairStates, Stems, initial_path, shortest_lasso
 from leadline.checker.engines.compiled.state_graph import PackedGraph
 from leadline.checker.engines.learning.arrays import Flags
-from leadline.checker.errors import SpecError
-from leadline.checker.liveness.decide import never_true
 from leadline.checker.liveness.fairness import heals
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import LivenessCounts
@@ -78,6 +76,7 @@ class LivenessCheck(Generic[S]):
         sizes = np.bincount(found, minlength=several + 1)[1:]
         self._several, self._largest = several, int(sizes.max(initial=min(self._single, 1)))
         self._loops = found != 0
+        self._nothing_stays: dict[bool, bool] = {}
 
     def _evaluate(self, expander: Expander[S]) -> None:
         """Evaluate the predicates of the liveness properties on all states, and store the results as bits."""
@@ -106,14 +105,43 @@ class LivenessCheck(Generic[S]):
 
         Raises:
             StopSearch: if the time or the memory is used up.
-            SpecError: if the left side of a leads-to property is never true.
         """
         self._watch.need(self._count * BYTES_A_STATE)
         if item.kind is Kind.RECOVERABLE:
             return self._beyond_recovery(item)
         begun, region = self._obligation(item)
         again = self._where(item) if item.kind is Kind.EVENTUALLY_ALWAYS else np.ones(self._count, np.bool_)
-        dropped = self._graph.disturbing if item.quiet else self._none
+        found = self._fair(begun, region, again, quiet=item.quiet)
+        return None if found is None else shortest_lasso(self._graph, item, *found)
+
+    def judges_nothing(self, item: Property) -> bool:
+        """Return whether a property without a counterexample is undecided; see `decide.judges_nothing`."""
+        if not self._open.any():
+            return False
+        self._watch.need(self._count * BYTES_A_STATE)
+        if item.kind is Kind.RECOVERABLE:
+            false = self._where(item)
+            recovered = ~false
+            graph_loops.add_recovering(*self._graph.rows, self._not_healing(item), recovered)
+            return bool(false.any() and not (recovered & false).any())
+        everything = np.ones(self._count, np.bool_)
+        if item.kind is Kind.LEADS_TO:
+            return self._fair(self._left(item), everything, everything, quiet=item.quiet) is None
+        if item.quiet not in self._nothing_stays:
+            self._nothing_stays[item.quiet] = self._fair(everything, everything, everything, quiet=item.quiet) is None
+        return self._nothing_stays[item.quiet]
+
+    def _fair(self, begun: Flags, region: Flags, again: Flags, *, quiet: bool) -> tuple[Stems, FairStates] | None:
+        """Return the shortest paths to the states in which a violation continues, and the states in which a fair
+        behaviour can stay. Return None if there are no such states.
+
+        Parameters:
+            begun: the states in which a violation can begin.
+            region: the states in which it can continue. Open states are left out.
+            again: the states of which one must be visited again and again.
+            quiet: whether to ignore perturbing steps.
+        """
+        dropped = self._graph.disturbing if quiet else self._none
         inside, stems = region & ~self._open, None
         while inside.any():
             may_stop = inside & self._graph.settled & again
@@ -125,10 +153,9 @@ class LivenessCheck(Generic[S]):
                     stems = Stems.of(self._graph, begun, region, self._levels)
                 states = stems.order[fair[stems.order]]
                 if len(states):
-                    found = FairStates(
+                    return stems, FairStates(
                         states, may_stop, again, components.of, components.fair, components.some, dropped
                     )
-                    return shortest_lasso(self._graph, item, stems, found)
             graph_loops.leave_out(
                 *self._graph.rows, components.of, self._graph.bits, components.divided, components.starved, inside
             )
@@ -146,12 +173,13 @@ class LivenessCheck(Generic[S]):
                 return initial, false
             case Kind.ALWAYS_EVENTUALLY:
                 return false, false
+        return false & self._left(item), false
+
+    def _left(self, item: Property) -> Flags:
+        """Return the states in which the left side of a leads-to property is true."""
         premise = self._spec.premise_of(item)
         assert premise is not None
-        left = self._where(premise)
-        if not left.any():
-            raise SpecError(never_true(item, premise, self._spec.named_bounds))
-        return false & left, false
+        return self._where(premise)
 
     def _decompose(self, inside: Flags, dropped: Flags) -> tuple[NDArray[np.uint32], int, int]:
         """Find the strongly connected components of a part of the graph; see `graph_loops.strongly_connected`."""
@@ -178,11 +206,8 @@ class LivenessCheck(Generic[S]):
         """Return a shortest trace to a state from which a property cannot become true. Return None if the property can
         become true from every state.
         """
-        spec, dropped = self._spec, self._none
-        if item.by_healing:
-            dropped = np.array([not heals(instance) for instance in self._graph.instances])
-        recovered = ~self._where(item) | self._open
-        graph_loops.add_recovering(*self._graph.rows, dropped, recovered)
+        spec, recovered = self._spec, ~self._where(item) | self._open
+        graph_loops.add_recovering(*self._graph.rows, self._not_healing(item), recovered)
         lost = np.flatnonzero(~recovered)
         if not len(lost):
             return None
@@ -190,3 +215,7 @@ class LivenessCheck(Generic[S]):
         way = initial_path(expander.store, len(spec.initials()), int(lost[0]))
         instances = [self._graph.instance(*step) for step in itertools.pairwise(way)]
         return Trace(spec, [expander.state(index) for index in way], instances, item)
+
+    def _not_healing(self, item: Property) -> Flags:
+        """Return, for each action instance, whether a recoverable property ignores its steps."""
+        return np.array([item.by_healing and not heals(instance) for instance in self._graph.instances])

@@ -186,16 +186,23 @@ class CompiledSearch(Generic[S]):
             self._save_if_possible()
         return self._result(stop)
 
-    def _check_liveness(self) -> None:
+    def _check_liveness(self) -> Stop | None:
         """Check the liveness properties after all states have been found."""
         from leadline.checker.engines.compiled.liveness import LivenessCheck
+        from leadline.checker.liveness.decide import undecided
 
         began, self._activity = time.monotonic(), "checking liveness"
         try:
             check = LivenessCheck(self.expander, self.at.levels, int(self.at.counts[:, 0].sum()))
+            open_ones = []
             for item in self.spec.liveness:
-                self._liveness[item] = check.counterexample(item)
+                trace = check.counterexample(item)
+                if trace is None and check.judges_nothing(item):
+                    open_ones.append(item)
+                else:
+                    self._liveness[item] = trace
                 self._liveness_counts = check.counts(time.monotonic() - began)
+            return undecided(open_ones)
         finally:
             self._activity = ""
 
