@@ -48,22 +48,8 @@ class Tuning:
             such calls, the processes are replaced by newly forked ones.
         in_order: whether to sort the next states from each action call by their contents. Traces then do not depend on
             the iteration order of sets, which differs between processes.
-        look_seconds: the CPU time in seconds for which the engine makes direct calls before it forecasts the size of
-            the state space. If it is 0, the search starts to learn at once, even if the state space is small.
-        small_seconds: a state space counts as small if direct calls can probably search it in this number of CPU
-            seconds.
-        sample: the number of initial states with which the speed of direct calls is first measured.
-        sampled_states: the maximum number of states in the sample from which a search with direct calls estimates the
-            fraction of calls that are new. If it is 0, the search makes no estimate and begins to learn.
-        first_look: the number of CPU seconds for which a search learns before it may return to direct calls.
-        behind: a search that learns is behind if it expands less than this fraction of the states that direct calls
-            would expand in the same time.
-        level_seconds: the minimum time in seconds that the compiled loops take for a level, no matter how small the
-            level is.
-        narrow_levels: the number of levels after which the engine decides whether levels are small. The first levels of
-            every state space are small.
-        known_states: the number of expanded states after which the engine estimates the fraction of calls that are new,
-            because at first all calls are new.
+        learn_after: the work, in calls, after which a search packs its states and begins to learn; see
+            `learn_or_call`. If it is 0, the search does so at once, even if the state space is small.
         verify: the fraction of applied results to compare with direct calls, from 0 to 1. None means that about 3 % of
             the running time is spent on comparisons. See `leadline.checker.engines.learning.verification`.
         verify_seed: the seed for the random choice of results to compare.
@@ -110,15 +96,7 @@ class Tuning:
     helped_after: int = 500
     renewed_after: int = 300
     in_order: bool = False
-    look_seconds: float = 0.12
-    small_seconds: float = 2.0
-    sample: int = 2_000
-    sampled_states: int = 4_000
-    first_look: float = 0.5
-    behind: float = 0.8
-    level_seconds: float = 0.002
-    narrow_levels: int = 200
-    known_states: int = 2_000
+    learn_after: int = 250_000
     verify: float | None = None
     verify_seed: int = 0
     progress_seconds: float = 0.1

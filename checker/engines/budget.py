@@ -86,6 +86,7 @@ class Budget:
         self.started = time.monotonic() - spent
         self.memory = Memory(limits.max_memory, helpers)
         self._seconds = limits.max_seconds
+        self._paused_at: float | None = None
         self._over = threading.Event()
         self._not_caught: list[KeyboardInterrupt] = []
 
@@ -110,7 +111,17 @@ class Budget:
     @property
     def seconds(self) -> float:
         """The number of seconds that the search has taken so far, including earlier runs."""
-        return time.monotonic() - self.started
+        return (time.monotonic() if self._paused_at is None else self._paused_at) - self.started
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Return a context manager for a ``with`` block whose time does not count, such as that of compiling loops."""
+        began = self._paused_at = time.monotonic()
+        try:
+            yield
+        finally:
+            self.started += time.monotonic() - began
+            self._paused_at = None
 
     def out_of_time(self, grace: float = 0.0) -> Stop | None:
         """Return the reason to stop if the search exceeds the time limit, otherwise None.

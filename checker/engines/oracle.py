@@ -36,8 +36,8 @@ class OracleSearch(Generic[S]):
 
     Parameters:
         spec, limits, progress, budget, tuning: see `explore`.
-        look: a function that is called regularly with this search while states are expanded, but not at the end of the
-            search. It may raise an exception to pause the search. A further call to `run` continues the search.
+        look: a function that is called with this search before each state is expanded. It may raise an exception to
+            pause the search. A further call to `run` continues the search.
 
     Attributes:
         statistics: the current statistics.
@@ -46,6 +46,14 @@ class OracleSearch(Generic[S]):
         sightings: maps each property to the states or steps that violate it, or that satisfy it if it is a witness or a
             premise.
         liveness: maps each liveness property that was checked to a counterexample, or to None if the property holds.
+        levels: the number of states in each level that satisfy `Spec.within`, up to the level that is being expanded.
+        frontier: the states of this level that have not been expanded, the next one last.
+        level: the states of the next level that have been found.
+        outside: the states that violate `Spec.within`.
+        shown: the number of states that satisfy each property's predicate. Counted only for coverage.
+        values: the values that the parts of the states have taken.
+        purity: checks that the functions of the spec are pure.
+        has_begun: whether the initial states have been found.
     """
 
     def __init__(
@@ -71,25 +79,32 @@ class OracleSearch(Generic[S]):
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._deadlock = spec.checks_of(Kind.DEADLOCK)
         self.liveness: dict[Property, Trace[S] | None] = {}
-        self._level: list[S] = []
+        self.level: list[S] = []
         self._in_level: set[S] = set()
-        self._frontier: list[S] = []
-        self._has_begun = False
-        self._outside: set[S] = set()
-        self._levels: list[int] = []
-        self._shown: Counter[Property] = Counter()
+        self.frontier: list[S] = []
+        self.has_begun = False
+        self.outside: set[S] = set()
+        self.levels: list[int] = []
+        self.shown: Counter[Property] = Counter()
         self._generated: Counter[ActionInstance[S]] = Counter()
         self._distinct: Counter[ActionInstance[S]] = Counter()
-        self._purity = Purity(spec, tuning)
-        self._values = Places(type(spec.initials()[0]).__name__)
+        self.purity = Purity(spec, tuning)
+        self.values = Places(type(spec.initials()[0]).__name__)
 
     def run(self) -> Result:
         """Search until no states are left to expand, a level with a violation is complete, or a limit is reached."""
-        stop = attempt(self.budget, self._search)
+        return self.ended(attempt(self.budget, self._search))
+
+    def ended(self, stop: Stop | None) -> Result:
+        """Return the result of a search that ends now.
+
+        Parameters:
+            stop: the reason why it ends, or None if no states are left to expand.
+        """
         exhausted = stop is None
         if exhausted and self.spec.liveness:
             stop = attempt(self.budget, self._check_liveness)
-        stop = attempt(self.budget, self._purity.check_again) or stop
+        stop = attempt(self.budget, self.purity.check_again) or stop
         stop = conclude(self.budget, stop)
         if any(state not in self.arrivals for state in self.arrivals):
             raise SpecError("a state was changed after it was found: actions and properties must not change states")
@@ -119,7 +134,7 @@ class OracleSearch(Generic[S]):
             enabled.update(taken | {instance.of_search for instance in taken})
         values = FieldValues(self.tuning.field_values)
         values.add_all(within)
-        counted = dict.fromkeys(self._state_checks, 0) | self._shown
+        counted = dict.fromkeys(self._state_checks, 0) | self.shown
         return CoverageCounts(
             instances=instance_coverage(spec, enabled, self._generated, self._distinct),
             shown=states_shown(spec, counted),
@@ -127,32 +142,38 @@ class OracleSearch(Generic[S]):
         )
 
     def _search(self) -> Stop | None:
-        if not self._has_begun:
-            self._has_begun = True
+        if not self.has_begun:
+            self.has_begun = True
             for state in self.spec.initials():
-                self._values.check(state)
+                self.values.check(state)
                 self._found(state, [])
                 self.statistics.generated += 1
         while True:
-            while self._frontier:
+            while self.frontier:
                 self._look()
-                self._expand(self._frontier.pop())
-            if not self._level:
+                self._expand(self.frontier.pop())
+            if not self.level:
                 return None
-            frontier = self._within(self._level)
-            self._level, self._in_level = [], set()
+            frontier = self._within(self.level)
+            self.level, self._in_level = [], set()
             if frontier:
-                self._levels.append(len(frontier))
+                self.levels.append(len(frontier))
                 self.statistics.depth += 1
             if stop := self.limits.stop_after(self._violated(), self.statistics.distinct):
                 return stop
             if frontier and self.statistics.depth == self.limits.depth:
                 return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
-            self._frontier = frontier[::-1]
+            self.frontier = frontier[::-1]
+
+    def counted(self) -> list[list[int]]:
+        """Return, for each action instance, the number of its steps, and the number of those steps that led to a new
+        state. Counted only for coverage.
+        """
+        return [[self._generated[instance], self._distinct[instance]] for instance in self.spec.instances]
 
     def _within(self, states: Iterable[S]) -> list[S]:
         """Return the states for which `Spec.within` is true."""
-        return [state for state in states if state not in self._outside] if self._outside else [*states]
+        return [state for state in states if state not in self.outside] if self.outside else [*states]
 
     def _check_liveness(self) -> Stop | None:
         """Check the liveness properties, after all states have been found. See `leadline.checker.liveness.decide`."""
@@ -192,11 +213,11 @@ class OracleSearch(Generic[S]):
                 raise StopSearch(stop)
         if stop := self.budget.swallowed or self.budget.out_of_time():
             raise StopSearch(stop)
-        if is_due and self.look is not None:
+        if self.look is not None:
             self.look(self)
 
     def _expand(self, state: S) -> None:
-        self._purity.check(state)
+        self.purity.check(state)
         steps = 0
         for instance, successor in self.spec.successors(state, drawn=self.limits.coverage):
             steps += 1
@@ -207,11 +228,11 @@ class OracleSearch(Generic[S]):
 
     def _step(self, state: S, instance: ActionInstance[S], successor: S) -> None:
         count = self.statistics.actions[instance.action.name]
-        self._values.check(successor, state)
+        self.values.check(successor, state)
         if successor not in self.arrivals:
             self._found(successor, [(state, instance.of_search)])
-            count.distinct += successor not in self._outside
-            if self.limits.coverage and successor not in self._outside:
+            count.distinct += successor not in self.outside
+            if self.limits.coverage and successor not in self.outside:
                 self._distinct.update({instance, instance.of_search})
         elif successor in self._in_level:
             self.arrivals[successor].append((state, instance.of_search))
@@ -227,18 +248,18 @@ class OracleSearch(Generic[S]):
         if self.limits.max_states is not None and len(self.arrivals) == self.limits.max_states:
             raise StopSearch(Stop(StopKind.STATES, f"reached {counted(self.limits.max_states, 'state')}"))
         self.arrivals[state] = arrivals
-        self._level.append(state)
+        self.level.append(state)
         self._in_level.add(state)
         if self.spec.is_within(state):
             self.statistics.distinct += 1
         else:
-            self._outside.add(state)
+            self.outside.add(state)
             self.statistics.outside += 1
         for item in self._state_checks:
             if self._shows(item, state):
                 self._see(item, Sighting(state))
-        if self.limits.coverage and state not in self._outside:
-            self._shown.update(item for item in self._state_checks if self.spec.complaint(item, state) is None)
+        if self.limits.coverage and state not in self.outside:
+            self.shown.update(item for item in self._state_checks if self.spec.complaint(item, state) is None)
 
     def _shows(self, item: Property, *states: S) -> bool:
         """Return whether a state or step violates a property, or is the first to satisfy a witness or a premise."""
@@ -254,8 +275,8 @@ class OracleSearch(Generic[S]):
         return [item.name for item, seen in self.sightings.items() if seen and not item.kind.is_witness]
 
     def _publish(self) -> None:
-        found = len(self._within(self._level))
-        self.statistics.levels = tuple(filter(None, [*self._levels, found]))
+        found = len(self._within(self.level))
+        self.statistics.levels = tuple(filter(None, [*self.levels, found]))
         self.statistics.queue = self.statistics.distinct - self.statistics.expanded
         self.statistics.seconds = self._published_at = self.budget.seconds
         if self.progress is not None:

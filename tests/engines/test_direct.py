@@ -335,7 +335,7 @@ def test_a_next_state_is_checked_once_if_it_is_known() -> None:
     checked = {}
     for cls in (OracleSearch, DirectSearch):
         search = cls(counters(counters=3), ALL)
-        with mock.patch.object(search._values, "check", side_effect=search._values.check) as check:
+        with mock.patch.object(search.values, "check", side_effect=search.values.check) as check:
             search.run()
         checked[cls] = check.call_count
     assert checked == {OracleSearch: 1 + 54, DirectSearch: 27}

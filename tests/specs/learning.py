@@ -15,7 +15,7 @@ from leadline.checker.settings import CompiledSettings
 def learning(settings: CompiledSettings | None = None) -> CompiledSettings:
     """Settings with which a search learns from its first state."""
     settings = settings or CompiledSettings()
-    return attrs.evolve(settings, tuning=attrs.evolve(settings.tuning, look_seconds=0.0))
+    return attrs.evolve(settings, tuning=attrs.evolve(settings.tuning, learn_after=0))
 
 
 def explore(

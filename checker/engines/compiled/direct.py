@@ -19,7 +19,7 @@ from leadline.checker.engines.evidence import Sighting
 from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.engines.progress import Progress
 from leadline.checker.properties import Kind, Property
-from leadline.checker.result import Limits, Stop, StopKind
+from leadline.checker.result import ActionCount, Limits, Stop, StopKind
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.state import check_shape
@@ -29,7 +29,7 @@ from leadline.checker.values import same
 S = TypeVar("S")
 
 
-class _Found(list[tuple[S, ActionInstance[S]]], Generic[S]):
+class Found(list[tuple[S, ActionInstance[S]]], Generic[S]):
     """A state that was found: the last step of every shortest path to it.
 
     Attributes:
@@ -47,7 +47,7 @@ class _Found(list[tuple[S, ActionInstance[S]]], Generic[S]):
 class DirectSearch(OracleSearch[S]):
     """A breadth-first search that does not collect coverage. See `OracleSearch`."""
 
-    arrivals: dict[S, _Found[S]]  # type: ignore[assignment]
+    arrivals: dict[S, Found[S]]  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -61,27 +61,29 @@ class DirectSearch(OracleSearch[S]):
         assert not limits.coverage, "see `search_class`"
         super().__init__(spec, limits, progress, budget, look, tuning)
         self._class = type(spec.initials()[0])
+        self._counts = [[0, 0] for _ in spec.instances]
         self._state_calls = [(item, *_predicate(item)) for item in self._state_checks]
         self._step_calls = [(item, *_predicate(item)) for item in self._step_checks]
 
     def _expand(self, state: S) -> None:
-        self._purity.check(state)
+        self.purity.check(state)
         steps = 0
-        for instance in self.spec.instances:
+        for instance, counts in zip(self.spec.instances, self._counts, strict=True):
             try:
                 found = [self._looked_up(successor, state) for successor in instance.successors(state)]
             except (KeyboardInterrupt, MemoryError):
                 raise
             except BaseException:  # call it again, to report the error
-                found = [_Found(successor) for successor in self.spec.take(instance, state)]
+                found = [Found(successor) for successor in self.spec.take(instance, state)]
             for each in found:
-                self._arrive(state, instance, each)
+                counts[1] += self._arrive(state, instance, each)
+                counts[0] += 1
             steps += len(found)
         if self._deadlock and not steps and not self.spec.is_final(state):
             self._see(self._deadlock[0], Sighting(state))
         self.statistics.count_expanded(steps)
 
-    def _looked_up(self, successor: S, state: S) -> _Found[S]:
+    def _looked_up(self, successor: S, state: S) -> Found[S]:
         """Return the entry of a next state, or a new one that has yet to be added to the search.
 
         Raises:
@@ -93,42 +95,53 @@ class DirectSearch(OracleSearch[S]):
         if type(successor) is not self._class:
             raise TypeError
         check_shape(successor, state)
-        return _Found(canonical(successor, state))
+        return Found(canonical(successor, state))
 
-    def _arrive(self, state: S, instance: ActionInstance[S], found: _Found[S]) -> None:
-        """Count a step, and check it."""
-        count = self.statistics.actions[instance.action.name]
+    def _arrive(self, state: S, instance: ActionInstance[S], found: Found[S]) -> bool:
+        """Count a step, and check it. Return whether it leads to a new state that satisfies `Spec.within`."""
+        is_new = False
         if found.level < 0:
             new = found
-            self._values.check(new.state, state)
+            self.values.check(new.state, state)
             found = self._added(new)
-            count.distinct += found is new and found.state not in self._outside
-        if found.level == len(self._levels):
+            is_new = found is new and found.state not in self.outside
+        if found.level == len(self.levels):
             found.append((state, instance))
         self.statistics.generated += 1
-        count.generated += 1
         after = found.state
         for item, predicate, yields in self._step_calls:
             verdict = _verdict(item, predicate, yields, state, after)
             if verdict is not True and (verdict is False or self._shows(item, state, after)):
                 self._see(item, Sighting(state, (instance, after)))
+        return is_new
+
+    def counted(self) -> list[list[int]]:
+        return self._counts
+
+    def _publish(self) -> None:
+        self.statistics.actions = {action.name: ActionCount() for action in self.spec.actions}
+        for instance, (generated, distinct) in zip(self.spec.instances, self._counts, strict=True):
+            count = self.statistics.actions[instance.action.name]
+            count.generated += generated
+            count.distinct += distinct
+        super()._publish()
 
     def _found(self, state: S, arrivals: list[tuple[S, ActionInstance[S]]]) -> None:
-        self._added(_Found(state)).extend(arrivals)
+        self._added(Found(state)).extend(arrivals)
 
-    def _added(self, new: _Found[S]) -> _Found[S]:
+    def _added(self, new: Found[S]) -> Found[S]:
         """Add a state to the search. Return its entry, which is another one if an equal state was found earlier."""
         state, most = new.state, self.limits.max_states
         if most is not None and len(self.arrivals) == most and state not in self.arrivals:
             raise StopSearch(Stop(StopKind.STATES, f"reached {counted(most, 'state')}"))
         found = self.arrivals.setdefault(state, new)
         if found is new:
-            new.level = len(self._levels)
-            self._level.append(state)
+            new.level = len(self.levels)
+            self.level.append(state)
             if self.spec.constraint is None or self.spec.is_within(state):
                 self.statistics.distinct += 1
             else:
-                self._outside.add(state)
+                self.outside.add(state)
                 self.statistics.outside += 1
             for item, predicate, yields in self._state_calls:
                 verdict = _verdict(item, predicate, yields, state)

@@ -59,3 +59,14 @@ class Position:
             seen=[[] for _ in tables.state_checks],
             steps_seen=[[] for _ in tables.step_checks],
         )
+
+    def copied(self, steps_seen: list[list[tuple[int, int, list[int]]]]) -> Position:
+        """Return a copy with the given steps.
+
+        Parameters:
+            steps_seen: see `Position`.
+        """
+        return attrs.evolve(
+            self, counts=self.counts.copy(), seen=[[*places] for places in self.seen], steps_seen=steps_seen,
+            dead=[*self.dead], levels=[*self.levels], outside=[*self.outside],
+        )  # fmt: skip

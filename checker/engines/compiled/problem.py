@@ -8,8 +8,6 @@ import attrs
 
 from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.compiled.checkpoint import Checkpoint
-from leadline.checker.engines.compiled.forecast import Forecast
-from leadline.checker.engines.compiled.pace import Trend
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.purity import Purity
@@ -34,8 +32,6 @@ class Problem(Generic[S]):
         checkpoint: the folder in which the search is saved regularly, or None if it is not saved.
         large: the number of states from which a level counts as large. A different engine must expand large levels.
             None if this engine expands all levels.
-        forecast: stops the search if direct calls are faster. None means that the search always continues.
-        trend: what all attempts have shown about the pace of the search.
         purity: checks that the functions of the spec are pure.
     """
 
@@ -47,6 +43,4 @@ class Problem(Generic[S]):
     tuning: Tuning = DEFAULT
     checkpoint: Checkpoint | None = None
     large: int | None = None
-    forecast: Forecast | None = None
-    trend: Trend = attrs.field(factory=Trend)
     purity: Purity[S] = attrs.field(default=attrs.Factory(lambda self: Purity(self.spec, self.tuning), takes_self=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -21,8 +21,7 @@ from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
 from leadline.checker.engines.compiled.checkpoint import Checkpoint
 from leadline.checker.engines.compiled.drawn import drawn_counts
 from leadline.checker.engines.compiled.expander import Expander
-from leadline.checker.engines.compiled.forecast import Forecast, Payoff
-from leadline.checker.engines.compiled.pace import Pace
+from leadline.checker.engines.compiled.moving import Moved
 from leadline.checker.engines.compiled.paths import Paths, steps_into
 from leadline.checker.engines.compiled.position import Position
 from leadline.checker.engines.compiled.problem import Problem
@@ -32,6 +31,7 @@ from leadline.checker.engines.compiled.store import NotASearch, Store
 from leadline.checker.engines.evidence import property_results, states_shown, still_evaluated
 from leadline.checker.engines.learning.comparison import refuse_contradicted
 from leadline.checker.engines.learning.interrupts import interrupts_wait
+from leadline.checker.engines.learning.learn_or_call import Trial
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import CHANGES, NO_ADJUSTMENTS, Adjustments, Crowded
 from leadline.checker.engines.learning.tables import Numbers, TransitionTables
@@ -75,6 +75,8 @@ class CompiledSearch(Generic[S]):
         adjustments: what earlier attempts have found out about the spec.
         saved: the saved search that is continued, or None for a new search. Its states are expanded and checked again,
             so that the result holds even if the spec reads data that has changed since they were saved.
+        moved: what the search has found so far in another form or attempt, or None.
+        tries: whether to stop the search if direct calls on objects cost less.
 
     Attributes:
         at: the position of the search.
@@ -86,12 +88,13 @@ class CompiledSearch(Generic[S]):
         problem: Problem[S],
         adjustments: Adjustments = NO_ADJUSTMENTS,
         saved: Snapshot | None = None,
+        moved: Moved[S] | None = None,
+        *,
+        tries: bool = False,
     ) -> None:
         self._problem, self._adjustments, self._saved = problem, adjustments, saved
         self.spec, self.limits, self.workers = problem.spec, problem.limits, problem.workers
         self.budget, self.checkpoint, self.tuning = problem.budget, problem.checkpoint, problem.tuning
-        self._began = time.process_time()
-        self._payoff = Payoff(self.tuning)
         self._initials = problem.spec.initials()
         self._note = self._unsaved = ""
         self._exhausted = False
@@ -99,21 +102,26 @@ class CompiledSearch(Generic[S]):
         self._liveness_counts: LivenessCounts | None = None
         self._activity = ""
         self._is_cut_short = False  # if true, no checkpoint can be saved
-        first = self._initials[: self.limits.max_states] if saved is None else []
+        first: Sequence[S] = self._initials[: self.limits.max_states] if saved is None else []
+        if moved is not None:
+            first = moved.states
         numbers = None if saved is None else Numbers(saved.values, saved.members)
         tables = TransitionTables(self.spec, first, adjustments, numbers, purity=problem.purity, tuning=self.tuning)
+        self._made = self._judged = 0
         self._shown = np.zeros(len(tables.state_checks), np.int64)
         packing = Packing(tables.layout.sizes()) if saved is None else saved.packing
         self.at = Position.at_start(tables)
         memory, constrained = self.budget.memory.for_states, self.spec.constraint is not None
         store = Store(packing, tables.instances, memory, self.workers, len(tables.rows), constrained, self.tuning)
         self.expander = Expander(tables, store, Watch(self.budget, self.workers, self._report))
-        if saved is None:
-            store.add(packing.pack_all(tables.rows))
-        else:
+        if saved is not None:
             self._restore(saved)
+        else:
+            store.add(packing.pack_all(tables.rows))
+        if moved is not None:
+            self._continue(moved)
+        self._trial = Trial(self.at.next, len(self.at.levels)) if tries else None
         self._saved_at = self._reported_at = time.monotonic()
-        self._pace = Pace(self.spec, self._cpu_seconds, problem.trend, self.tuning)
 
     def _restore(self, saved: Snapshot) -> None:
         store, found = self.expander.store, saved.found
@@ -129,6 +137,38 @@ class CompiledSearch(Generic[S]):
             store.load(found, len(self.spec.instances), self.expander.sizes())
         except NotASearch as error:
             raise Damaged(f"{saved.place} is damaged: {error}") from error
+
+    def _continue(self, moved: Moved[S]) -> None:
+        """Continue where another form or attempt of the search was. The store contains its states."""
+        store, tables, count = self.expander.store, self.expander.tables, len(moved.states)
+        store.parents[:count], store.arrivals[:count] = moved.parents, moved.arrivals
+        store.outside[:count] = moved.outside[: len(store.outside)]
+        store.counters, self._shown, self._made = moved.counters.copy(), moved.shown.copy(), moved.made
+        self._judged = count
+        steps = [
+            [(before, tree, tables.layout.row(after)) for before, tree, after in seen] for seen in moved.steps_seen
+        ]
+        self.at = moved.at.copied(steps)
+        begun = tables.effort.begun
+        begun[:] = [self.at.next] * len(begun)
+        begun[tables.instances : tables.first_step] = [count] * len(tables.state_checks)
+        self.expander.learner.note_values()  # the rows of the steps may contain new values
+
+    def moved(self) -> Moved[S]:
+        """Return what the search has found so far. Call it between two blocks, or after an exception."""
+        store, tables, count = self.expander.store, self.expander.tables, self.expander.store.count
+        state: Callable[[Sequence[int]], S] = tables.layout.state
+        return Moved(
+            states=[self.expander.state(index) for index in range(count)],
+            parents=store.parents[:count].astype(np.uint32),
+            arrivals=store.arrivals[:count].astype(np.uint32),
+            outside=store.outside[:count].copy() if len(store.outside) else np.zeros(count, np.bool_),
+            counters=store.counters.copy(),
+            at=self.at.copied([]),
+            steps_seen=[[(before, tree, state(row)) for before, tree, row in seen] for seen in self.at.steps_seen],
+            shown=self._shown.copy(),
+            made=self._made + sum(tables.effort.learned) + sum(tables.effort.called),
+        )
 
     def _save_if_possible(self) -> None:
         """Write a checkpoint if checkpoints are enabled. If this fails, log a warning and continue."""
@@ -173,7 +213,14 @@ class CompiledSearch(Generic[S]):
             SpecError: if an action or a property raised an exception or is not a pure function.
             ShapeChanged, NotRecorded, NewKind, Crowded: if the search must start again; see `Adjustments`.
         """
-        stop = attempt(self.budget, self._search, self._out_of_memory)
+        return self.ended(attempt(self.budget, self._search, self._out_of_memory))
+
+    def ended(self, stop: Stop | None) -> Result:
+        """Return the result of a search that ends now.
+
+        Parameters:
+            stop: the reason why it ends, or None if no states are left to expand.
+        """
         stop = attempt(self.budget, self._check_states, self._out_of_memory) or stop
         self._exhausted = stop is None
         if self._exhausted and self.spec.liveness:
@@ -218,7 +265,7 @@ class CompiledSearch(Generic[S]):
         seen = results.sightings(tables, at.seen, at.steps_seen, at.dead, paths.target)
         properties = property_results(self.spec, seen, paths.arrivals(), self.limits, self._exhausted, self._liveness)
         refuse_contradicted(tables, (trace for item in properties for trace in item.traces))
-        statistics = self._statistics()
+        statistics = self.statistics()
         if self.limits.coverage:
             statistics.covered = self._covered(stop)
         if self._problem.progress is not None:
@@ -286,11 +333,8 @@ class CompiledSearch(Generic[S]):
             if expander.layout.crowded and at.next < self.tuning.searched_again:
                 raise Crowded(frozenset(expander.layout.crowded))
             expander.watch.pause()
-            if self._problem.forecast is not None:
-                self._problem.forecast.check(time.process_time() - self._began, self._statistics)
-                expanded = int(expander.store.counters[kernel.EXPANDED])
-                self._payoff.check(expanded, self._statistics)
-                self._pace.check(expanded, self._states_within, self._statistics)
+            if self._trial is not None:
+                self._trial.check(at.next, self.statistics)
             if at.next == at.levels[-1] and self._is_large(at.level_end - at.next):
                 raise HandOver
             if self.checkpoint is not None and time.monotonic() - self._saved_at > self.checkpoint.every:
@@ -329,14 +373,10 @@ class CompiledSearch(Generic[S]):
         """Return the number of states to expand next. States with many steps are expanded in smaller blocks."""
         most, expanded = self.tuning.block * self.workers.count, int(self.expander.store.counters[kernel.EXPANDED])
         steps = int(self.at.counts[:, 0].sum())
+        if self._trial is not None:
+            most = min(most, self._trial.room(self.at.next))
         fitting = STEPS_A_STATE * most * expanded // max(steps, 1)
         return min(most, max(self.tuning.alone, min(expanded, fitting)))  # the first states show the number of steps
-
-    def _cpu_seconds(self) -> float:
-        return time.process_time() + self.workers.helpers(self.expander.tables.caller).seconds
-
-    def _states_within(self, indices: Sequence[int]) -> list[S]:
-        return [self.expander.state(index) for index in indices if self.expander.within(index, index + 1)]
 
     def _is_large(self, states: int) -> bool:
         return self._problem.large is not None and states >= self._problem.large
@@ -346,7 +386,7 @@ class CompiledSearch(Generic[S]):
 
     def _report(self) -> None:
         if self._problem.progress is not None and time.monotonic() - self._reported_at > self.tuning.progress_seconds:
-            self._problem.progress(self._statistics())
+            self._problem.progress(self.statistics())
             self._reported_at = time.monotonic()
 
     def _expand(self, last: int) -> None:
@@ -392,7 +432,9 @@ class CompiledSearch(Generic[S]):
         first = at.checked
         if first == store.count:
             return
-        inherit = [not seen and first >= len(self._initials) for seen in at.seen]
+        # what a predicate reads is known only from calls that were recorded in these tables
+        is_after = first >= len(self._initials) and store.parents[first] >= self._judged
+        inherit = [not seen and is_after for seen in at.seen]
         shown = self.expander.check(first, wanted, inherit)
         with interrupts_wait():
             if self.spec.constraint is not None:
@@ -423,7 +465,8 @@ class CompiledSearch(Generic[S]):
     def _violated(self) -> list[str]:
         return results.violated(self.expander.tables, self.at.seen, self.at.steps_seen, bool(self.at.dead))
 
-    def _statistics(self) -> Statistics:
+    def statistics(self) -> Statistics:
+        """Return the current statistics."""
         at, expander = self.at, self.expander
         counters, count, tables = expander.store.counters.tolist(), expander.store.count, expander.tables
         steps = int(at.counts[:, 0].sum())
@@ -433,6 +476,7 @@ class CompiledSearch(Generic[S]):
         levels = [size - outside for size, outside in itertools.zip_longest(levels, at.outside, fillvalue=0)]
         distinct, expanded = expander.within(0, count), expander.within(0, counters[kernel.EXPANDED])
         learning = tables.learning(expanded, count, steps)
+        learning = attrs.evolve(learning, called=learning.called + self._made)
         return Statistics(
             distinct=distinct,
             outside=count - distinct,
@@ -479,13 +523,18 @@ class CompiledSearch(Generic[S]):
         return [(int(store.parents[index]), int(store.arrivals[index]), index) for index in places]
 
 
+def compile_ahead(spec: Spec[S]) -> None:
+    """Compile all loops that the search of a spec needs, or load them, before time limits apply."""
+    compiled_ahead(_search_once, kernel.expand)
+    if spec.liveness:
+        compiled_ahead(_check_once, graph_loops.strongly_connected)
+
+
 def explore(
     spec: Spec[S],
     limits: Limits | None = None,
     progress: Progress | None = None,
     settings: CompiledSettings | None = None,
-    forecast: Forecast | None = None,
-    spent: float = 0.0,
 ) -> Result:
     """Search a spec's states breadth-first, with learned transition tables.
 
@@ -495,34 +544,29 @@ def explore(
             is used.
         progress: a function that is called regularly with the current statistics.
         settings: the settings of this engine.
-        forecast: stops the search if direct calls are faster. None means that the search always continues.
-        spent: the number of seconds that were used before this call. They count towards the time limit.
 
     Returns:
         The same result as `leadline.checker.engines.oracle.explore`, except for the time and memory used.
 
     Raises:
-        SlowerThanCalling: if the search was stopped because direct calls to the spec's functions are faster.
         SpecError: if an action or a property raised an exception or is not a pure function.
         LeadlineError: if the checkpoint folder cannot be written, is in use, belongs to a different search, or is
             damaged.
     """
-    compiled_ahead(_search_once, kernel.expand)
-    if spec.liveness:
-        compiled_ahead(_check_once, graph_loops.strongly_connected)
+    compile_ahead(spec)
     limits, settings = limits or Limits(), settings or CompiledSettings()
     workers = Workers(settings.workers or usable_cores())
     if limits.coverage:
         workers.end_helpers(for_good=True)  # coverage is measured only in this process
     tuning = settings.tuning if settings.verify is None else attrs.evolve(settings.tuning, verify=settings.verify)
-    budget = Budget(limits, lambda: workers.processes, spent, tuning)
+    budget = Budget(limits, lambda: workers.processes, tuning=tuning)
 
     def search() -> Result:
         with ExitStack() as stack:
             folder, saved = _opened(stack, spec, limits, settings)
             problem = Problem(
                 spec=spec, limits=limits, budget=budget, workers=workers, progress=progress, tuning=tuning,
-                checkpoint=folder, forecast=forecast,
+                checkpoint=folder,
             )  # fmt: skip
             adjustments = NO_ADJUSTMENTS if saved is None else saved.adjustments
             while True:

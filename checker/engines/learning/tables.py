@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from leadline.checker.engines.learning.arrays import Learned
 from leadline.checker.engines.learning.calls import Call, Caller, Changes, Row
-from leadline.checker.engines.learning.effort import Effort
 from leadline.checker.engines.learning.forest import Forest, TablesFull, with_room
+from leadline.checker.engines.learning.learn_or_call import Effort, calls_by_oracle
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import NO_ADJUSTMENTS, Adjustments
 from leadline.checker.engines.learning.trees import JUMP, NOT_SHOWN, SHOWN
@@ -30,7 +30,6 @@ from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.observing.recording import Precision
 from leadline.checker.observing.step_slots import SECOND
-from leadline.checker.properties import Kind
 from leadline.checker.result import UNDIVIDED, Costliest, Learning, WholeRead
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
@@ -500,18 +499,3 @@ class TransitionTables(Generic[S]):
             written if all(value < sizes[slot] for step in written for slot, value in step) else (((-1, leaf),),): leaf
             for written, leaf in self._leaves.items()
         }
-
-
-def calls_by_oracle(spec: Spec[S], expanded: int, distinct: int, steps: int) -> int:
-    """Return the number of calls to a spec's functions that the oracle engine would make in a search with the given
-    counts.
-
-    Parameters:
-        spec: the spec.
-        expanded: the number of states expanded.
-        distinct: the number of distinct states found.
-        steps: the number of steps between these states.
-    """
-    of_states = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
-    of_steps = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
-    return expanded * len(spec.instances) + distinct * len(of_states) + steps * len(of_steps)

@@ -1,0 +1,110 @@
+"""The packed form of a search that began with objects, in one or several attempts. Attempts continue each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from leadline.checker.engines.compiled.moving import Moved, of_objects, to_objects
+from leadline.checker.engines.compiled.problem import Problem
+from leadline.checker.engines.compiled.search import CompiledSearch, compile_ahead
+from leadline.checker.engines.learning.calls import NotRecorded
+from leadline.checker.engines.learning.learn_or_call import MOST_RETURNING, CallingPays
+from leadline.checker.engines.learning.restart import CHANGES, NO_ADJUSTMENTS, Adjustments, Change
+from leadline.checker.engines.learning.workers import Workers, usable_cores
+from leadline.checker.engines.oracle import OracleSearch
+from leadline.checker.engines.run import attempt
+from leadline.checker.observing.lazy import make_ordinary
+from leadline.checker.result import Result, Statistics, Stop
+
+S = TypeVar("S")
+
+
+class PackedForm(Generic[S]):
+    """Continues a search with packed states.
+
+    Parameters:
+        objects: the search so far. If it has not begun, its initial states are packed.
+        made: the number of calls that it has made.
+        adjustments: what has been found out about the spec when its states were packed before, or None.
+        workers: the number of threads. None means one for each core.
+
+    Attributes:
+        adjustments: what has been found out about the spec.
+        statistics: the statistics when learning was found not to pay.
+    """
+
+    def __init__(
+        self, objects: OracleSearch[S], made: int, adjustments: Adjustments | None, workers: int | None
+    ) -> None:
+        spec, limits, tuning = objects.spec, objects.limits, objects.tuning
+        self._objects, self._calls_made, self.adjustments = objects, made, adjustments or NO_ADJUSTMENTS
+        self._workers = Workers(workers or usable_cores())
+        if limits.coverage:
+            self._workers.end_helpers(for_good=True)  # coverage is measured only in this process
+        self._problem = Problem(
+            spec=spec, limits=limits, budget=objects.budget, workers=self._workers, progress=objects.progress,
+            tuning=tuning, purity=objects.purity,
+        )  # fmt: skip
+        self._may_return = limits.traces == 1 and not limits.coverage  # see `moving.to_objects`
+        self._sound: Moved[S] | None = None
+        self._moved: Moved[S] | None = None
+        self._search: CompiledSearch[S] | None = None
+        self._returned: OracleSearch[S] | None = None
+        self.statistics = Statistics()
+
+    def processes(self) -> Sequence[int]:
+        """Return the process ids of the helper processes."""
+        return self._workers.processes
+
+    def run(self) -> Result | OracleSearch[S] | Stop:
+        """Search until the search ends or learning is found not to pay.
+
+        Returns:
+            The result; or a search with objects that continues the search; or the reason why the states could not be
+            packed, for example because a limit was reached. The search with objects is then as it was.
+        """
+        try:
+            return self._run()
+        finally:
+            self._workers.close()
+            make_ordinary()
+
+    def _run(self) -> Result | OracleSearch[S] | Stop:
+        budget, change = self._problem.budget, None
+        while True:
+            try:
+                if stop := attempt(budget, lambda change=change: self._pack(change)):  # type: ignore[misc]
+                    return stop
+                assert self._search is not None
+                return self._search.run()
+            except CHANGES as found:
+                self._problem.purity.check_again()
+                self.adjustments, change = self.adjustments.after(found), found
+            except CallingPays:
+                assert self._search is not None
+                self.statistics = self._search.statistics()
+                stop = attempt(budget, self._unpack)
+                return self._search.ended(stop) if self._returned is None else self._returned
+
+    def _pack(self, change: Change | None) -> None:
+        """Begin an attempt. It continues where the last one was.
+
+        Most changes are found before a result is used that they make wrong. Only where a learned result differed from a
+        call (`NotRecorded`), earlier results may be wrong too. The attempt then begins where the search had objects.
+        """
+        with self._problem.budget.paused():
+            compile_ahead(self._problem.spec)
+        if self._sound is None and self._objects.has_begun:
+            self._sound = self._moved = of_objects(self._objects, self._calls_made)
+        if self._search is not None:
+            is_small = self._search.expander.store.count <= MOST_RETURNING
+            is_sound = is_small and not isinstance(change, NotRecorded)
+            self._moved = self._search.moved() if is_sound else self._sound
+        self._search = None
+        self._search = CompiledSearch(self._problem, self.adjustments, moved=self._moved, tries=self._may_return)
+
+    def _unpack(self) -> None:
+        """Return all states to objects."""
+        assert self._search is not None
+        self._returned = to_objects(self._objects, self._search.moved())
