@@ -195,7 +195,14 @@ def durable_after_few_unclean_stops(state: Partition) -> Iterator[Complaint]:
 
 PROMISES = tuple(
     item.name
-    for item in (committed_never_lost, acked_never_lost, durable_as_promised, reads_monotonic, reads_not_taken_back)
+    for item in (
+        committed_never_lost,
+        acked_never_lost,
+        durable_as_promised,
+        durable_after_few_unclean_stops,
+        reads_monotonic,
+        reads_not_taken_back,
+    )
 )
 """The names of the properties that users of Kafka were promised. All other properties are for its developers."""
 

@@ -42,7 +42,7 @@ CONTROL = "control"
 SIZES = ("brokers", "records", "max_epoch", "partitions", "transactions", "producers", "lag")
 """The bounds that limit the size of a system."""
 
-NO_TICKET = "none found: "
+NO_TICKET = "no ticket: "
 """Begins the name of a bug for which no ticket was found. Its own name follows."""
 
 Values = dict[str, int | bool | str]

@@ -7,7 +7,8 @@ from enum import Enum
 
 import attrs
 
-from leadline.invariants.followers import follower_reads
+from leadline.invariants.assignment import added_or_removed, reassignment_as_asked
+from leadline.invariants.followers import brokers_keep_running, follower_reads
 from leadline.invariants.promises import PROMISES
 from leadline.model.kafka.releases import Column, column_of
 from leadline.reports.advice.cluster import Cluster, changed_rules
@@ -19,6 +20,17 @@ from leadline.reports.matrix import SHIPPED, read_matrix
 
 TO_USERS = (*PROMISES, follower_reads.name)
 """The properties that users notice: promises, and what consumers read from followers."""
+
+_STUCK = (brokers_keep_running.name, reassignment_as_asked.name, added_or_removed.name)
+"""The properties about what stops or does not come about, besides those about progress."""
+
+
+class Concern(Enum):
+    """What a violation of a bug's property means to a user. The values are headings, the most serious one first."""
+
+    PROMISE = "promises to users: records that are lost, or read and lost"
+    STUCK = "what is stuck or stops, or is not done as an operator asked; nothing is lost"
+    INTERNAL = "internal properties, whose violation can lead to a loss later"
 
 
 class Group(Enum):
@@ -41,6 +53,7 @@ class Finding:
         group: the effect of the upgrade on the bug.
         before, after: the decisions on whether the bug can occur before and after the upgrade.
         harm: a phrase that says what a violation of the bug's property means.
+        concern: what a violation of the property means to a user.
         feature: the feature that, once enabled after the upgrade, fixes the bug. Empty if there is no such feature.
     """
 
@@ -49,12 +62,8 @@ class Finding:
     before: Decision
     after: Decision
     harm: str
+    concern: Concern
     feature: str = ""
-
-    @property
-    def is_to_users(self) -> bool:
-        """True if users notice when the bug's property is violated, false if the property is internal."""
-        return self.bug.property in TO_USERS
 
     @property
     def reasons(self) -> list[str]:
@@ -96,9 +105,11 @@ class Advice:
     unmodelled: Sequence[UnmodelledBug]
     interrupted: bool
 
-    def of(self, group: Group, *, to_users: bool) -> list[Finding]:
-        """Return the findings in a group: either those that affect users, or those about internal properties."""
-        return [each for each in self.findings if each.group is group and each.is_to_users == to_users]
+    def of(self, group: Group) -> dict[Concern, list[Finding]]:
+        """Return the findings in a group, by what they mean to a user. Concerns without findings are left out."""
+        own = [each for each in self.findings if each.group is group]
+        found = {concern: [each for each in own if each.concern is concern] for concern in Concern}
+        return {concern: findings for concern, findings in found.items() if findings}
 
     @property
     def nothing(self) -> str:
@@ -127,7 +138,8 @@ def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive
         decisions = _before(bug, before, later, archive, decider), later
         if decisions != (ABSENT, ABSENT):
             feature = _feature(bug, after, archive) if decisions[1].status is Status.POSSIBLE else ""
-            findings.append(Finding(bug, _group(*decisions), *decisions, _harm(bug, archive), feature))
+            harm, concern = harm_of(bug, archive)
+            findings.append(Finding(bug, _group(*decisions), *decisions, harm, concern, feature))
     rules = changed_rules(before, after)
     return Advice(before, after, settings, findings, rules, len(archive.bugs), archive.unreached, decider.interrupted)
 
@@ -197,9 +209,12 @@ def _group(before: Decision, after: Decision) -> Group:
     return Group.MENDED if before.status is Status.POSSIBLE else Group.AVOIDED
 
 
-def _harm(bug: Bug, archive: Archive) -> str:
+def harm_of(bug: Bug, archive: Archive) -> tuple[str, Concern]:
+    """Return what a violation of a bug's property means, as a phrase and as a heading."""
     (item,) = archive.searched(bug, bug.affected[0]).checks
-    return _HARMS.get(item.name) or f"violated: {item.sentence}"
+    stuck = item.kind.is_liveness or item.name in _STUCK
+    concern = Concern.PROMISE if item.name in TO_USERS else Concern.STUCK if stuck else Concern.INTERNAL
+    return _HARMS.get(item.name) or f"violated: {item.sentence}", concern
 
 
 _HARMS = read_matrix(SHIPPED).labels | {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import attrs
 
-from leadline.reports.advice.advice import Advice, Finding
+from leadline.reports.advice.advice import Advice, Concern, Finding
 from leadline.reports.advice.cluster import Cluster
 from leadline.reports.advice.decisions import Decision
 from leadline.reports.origin import Origin
@@ -64,7 +64,7 @@ def _finding(finding: Finding) -> dict[str, object]:
         "sentence": bug.sentence,
         "group": finding.group.value,
         "property": bug.property,
-        "promise": finding.is_to_users,
+        "promise": finding.concern is Concern.PROMISE,
         "harm": finding.harm,
         "before": _decision(finding.before),
         "after": _decision(finding.after),

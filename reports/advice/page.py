@@ -20,8 +20,6 @@ def advice_page(advice: Advice) -> str:
         not_promised=text.not_promised(advice),
         sections=list(text.sections(advice)),
         remarks=list(text.remarks(advice)),
-        to_users=text.TO_USERS,
-        internal=text.INTERNAL,
     )
     title = f"Upgrade from {advice.before.title} to {advice.after.title}"
     return page(title, [], above=Markup(above), origin=Origin.now())

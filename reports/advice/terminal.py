@@ -11,7 +11,7 @@ from rich.text import Text
 
 from leadline.checker.support.escapes import visible
 from leadline.reports.advice import text
-from leadline.reports.advice.advice import Advice, Finding
+from leadline.reports.advice.advice import Advice, Concern, Finding
 from leadline.reports.advice.settings import Remark
 
 
@@ -46,18 +46,17 @@ def _show_settings(out: Console, advice: Advice) -> None:
 
 def _show_section(out: Console, section: text.Section) -> None:
     out.print(Text(visible(section.title), style="bold"))
-    if not section.to_users and not section.internal:
+    if not section.findings:
         _lines(out, [section.nothing])
-    for heading, findings in ((text.TO_USERS, section.to_users), (text.INTERNAL, section.internal)):
-        if findings:
-            out.print(Padding(Text(heading, style="dim"), (0, 0, 0, 2)))
+    for concern, findings in section.findings.items():
+        out.print(Padding(Text(concern.value, style="dim"), (0, 0, 0, 2)))
         for finding in findings:
             _show_finding(out, finding)
     out.print()
 
 
 def _show_finding(out: Console, finding: Finding) -> None:
-    style = "bold red" if finding.is_to_users else "bold"
+    style = "bold red" if finding.concern is Concern.PROMISE else "bold"
     line = Text(finding.bug.ticket, style=style).append(f"  {finding.harm}", style="default not bold")
     out.print(Padding(line, (0, 0, 0, 4)))
     _lines(out, [finding.bug.sentence, *finding.reasons], 6)

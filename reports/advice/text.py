@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.support.messages import counted
-from leadline.reports.advice.advice import Advice, Finding, Group
+from leadline.reports.advice.advice import Advice, Concern, Finding, Group
 from leadline.reports.advice.settings import Kind, Remark
 
 
@@ -17,29 +17,30 @@ class Section:
 
     Attributes:
         title: the heading.
-        to_users, internal: the bugs that affect users, and the bugs that violate only internal properties.
+        findings: the bugs, by what they mean to a user.
         nothing: the sentence to show if there are no bugs.
     """
 
     title: str
-    to_users: list[Finding]
-    internal: list[Finding]
+    findings: dict[Concern, list[Finding]]
     nothing: str = ""
 
     @property
     def summary(self) -> str:
-        """The number of bugs of each kind, with the tickets of those that affect users."""
+        """The number of bugs of each kind, with the tickets of all but those against internal properties."""
         said = []
-        if self.to_users:
-            tickets = ", ".join(finding.bug.ticket for finding in self.to_users)
-            said.append(f"{counted(len(self.to_users), 'bug')} against promises to users ({tickets})")
-        if self.internal:
-            said.append(f"{counted(len(self.internal), 'bug')} against internal properties")
+        for concern, findings in self.findings.items():
+            tickets = ", ".join(finding.bug.ticket for finding in findings)
+            named = "" if concern is Concern.INTERNAL else f" ({tickets})"
+            said.append(f"{counted(len(findings), 'bug')} {_SUMMARIES[concern]}{named}")
         return ", ".join(said) or "no known bug"
 
 
-TO_USERS = "promises to users"
-INTERNAL = "internal properties, whose violation can lead to a loss later"
+_SUMMARIES = {
+    Concern.PROMISE: "against promises to users",
+    Concern.STUCK: "by which something is stuck or not done as asked",
+    Concern.INTERNAL: "against internal properties",
+}
 
 
 def sections(advice: Advice) -> Iterator[Section]:
@@ -56,8 +57,8 @@ def sections(advice: Advice) -> Iterator[Section]:
         Group.UNDECIDED: ("not decided", ""),
     }
     for group, (title, nothing) in titles.items():
-        section = Section(title, advice.of(group, to_users=True), advice.of(group, to_users=False), nothing)
-        if section.to_users or section.internal or nothing:
+        section = Section(title, advice.of(group), nothing)
+        if section.findings or nothing:
             yield section
 
 

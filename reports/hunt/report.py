@@ -15,13 +15,11 @@ from leadline.checker.bounds import bounds_text
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.files import file_text
 from leadline.checker.support.messages import counted
+from leadline.reports.bugs import NO_TICKET
 from leadline.reports.hunt.plan import Values
 
 FORMAT = 1
 """The version of the format of saved hunts."""
-
-NONE_FOUND = "none found"
-"""The beginning of the ticket of a cause in the archive for which no ticket was found."""
 
 
 @attrs.frozen(kw_only=True)
@@ -73,7 +71,7 @@ class Cause:
     @property
     def is_known(self) -> bool:
         """Whether the cause has a ticket or is by design."""
-        return bool(self.by_design) or bool(self.ticket and not self.ticket.startswith(NONE_FOUND))
+        return bool(self.by_design) or bool(self.ticket and not self.ticket.startswith(NO_TICKET))
 
     @property
     def kind(self) -> str:

@@ -14,14 +14,14 @@ from pypdf import PdfReader
 
 from leadline.checker.engines.progress import Progress
 from leadline.model.kafka.releases import RELEASES
-from leadline.reports.advice.advice import TO_USERS, Group, advise
+from leadline.reports.advice.advice import TO_USERS, Concern, Group, advise, harm_of
 from leadline.reports.advice.cluster import Cluster, clusters
 from leadline.reports.advice.decisions import SAME_STEPS, Decider, Status
 from leadline.reports.advice.json_advice import SCHEMA
 from leadline.reports.advice.properties import read_properties
 from leadline.reports.advice.settings import Kind, Settings, known_settings, read_settings
 from leadline.reports.advice.text import notes
-from leadline.reports.bugs import TRANSACTIONS, Archive, Bug, read_archive
+from leadline.reports.bugs import REPLICATION, TRANSACTIONS, Archive, Bug, read_archive
 from tests.browser.chromium import chromium, needs_chromium
 from tests.browser.opened_page import Opened
 from tests.suite.command import call
@@ -441,6 +441,17 @@ def test_a_feature_that_mends_a_bug_is_named(tmp_path: Path) -> None:
     (mended,) = advise(before, enabled, settings_of(tmp_path, text), archive, decider).findings
     assert mended.group is Group.MENDED
     assert mended.commands[-1] == "leadline bugs KAFKA-15495"
+
+
+def test_no_promise_is_filed_under_internal_properties() -> None:
+    """A loss without a ticket is against a promise, and what is only stuck has a heading of its own."""
+    archive = read_archive().of_family(REPLICATION)
+    concerns = {bug.ticket: harm_of(bug, archive)[1] for bug in archive.bugs}
+    assert concerns["no ticket: forgotten proposal"] is concerns["KAFKA-13141"] is Concern.PROMISE
+    assert {concerns["KAFKA-13091"], concerns["KAFKA-12686"], concerns["no ticket: override"]} == {Concern.STUCK}
+    assert concerns["KAFKA-14617"] is Concern.INTERNAL
+    lost = [bug.ticket for bug in archive.bugs if bug.property.startswith(("committed_", "acked_", "durable_"))]
+    assert {concerns[ticket] for ticket in lost} == {Concern.PROMISE}
 
 
 # --- the command ------------------------------------------------------------------------------------------------

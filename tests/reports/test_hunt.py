@@ -266,7 +266,7 @@ KAFKA_PLAN = shipped_plan(base_spec("kafka/4.3")) or Path()
 def test_the_cures_of_a_release() -> None:
     cures = {cure.name: cure for cure in cures_of("kafka/4.3")}
     assert cures["same_record=skipped"].rank == KNOWN
-    assert cures["same_record=skipped"].ticket == "none found: forgotten proposal"
+    assert cures["same_record=skipped"].ticket == "no ticket: forgotten proposal"
     assert cures["last_known_leader=forgotten"].by_design
     assert cures["elr=off"].rank == EARLIER
     assert cures["elr=on-unchecked"].rank == NEW
