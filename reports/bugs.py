@@ -62,6 +62,8 @@ class Bug:
             ``txn/3.6+guard=none``, stands for a version that was not released.
         fixed: the first release with the fix. If ZooKeeper and KRaft were fixed separately, the first release of each.
             A name with a changed rule stands for a fix that no release has. Empty if the behaviour is by design.
+        elsewhere: releases that have `rules` and violate the property within `bounds`, but that do not have this bug. The
+            note says why. All other releases with `rules` are affected, or satisfy the property.
         bounds: the bounds of the search, if they differ from the release's defaults.
         rules: the rules that the fix changed, and their values before the fix.
         defaults: the configuration defaults that the fix changed, and their values before the fix. Used only if the fix
@@ -80,6 +82,7 @@ class Bug:
     property: str
     affected: list[str]
     fixed: list[str]
+    elsewhere: list[str] = attrs.field(factory=list)
     bounds: Values = attrs.field(factory=dict)
     rules: dict[str, str] = attrs.field(factory=dict)
     defaults: Values = attrs.field(factory=dict)
@@ -204,6 +207,14 @@ class Archive:
         """
         return [bug for bug in self.affecting(spec) if _is_possible(_bounds_of(bug, spec), spec)]
 
+    def allowed(self, spec: Spec[Any]) -> list[Bug]:
+        """Return a release's bugs whose failures can happen, in a cluster of any size and with any settings.
+
+        Parameters:
+            spec: the spec of a release. Its bounds give the kinds of failures that can happen.
+        """
+        return [bug for bug in self.affecting(spec) if _can_happen(_bounds_of(bug, spec), spec)]
+
     def outside(self, spec: Spec[Any]) -> list[Bug]:
         """Return a release's bugs that a search of the release's spec cannot find.
 
@@ -248,6 +259,20 @@ class Archive:
             LeadlineError: if the bug names an unknown release, rule, property or bound.
         """
         return [*self._runs(bug)]
+
+    def unlisted(self, bug: Bug) -> list[BugSearch]:
+        """Return a search for each release that has the rules of a bug, but that the bug does not affect. A release with
+        the rule may still have a restriction that makes the bug impossible.
+        """
+        column = _column(bug.affected[0])
+        affected = {_column(name).name for name in bug.affected}
+        runs = []
+        for each in load_spec(bug.affected[0]).family.like(column):
+            has_rules = bool(bug.rules) and all(each.values[rule] == value for rule, value in bug.rules.items())
+            if has_rules and each.name not in affected:
+                expected: Expected = "violated" if each.name in bug.elsewhere else "holds"
+                runs.append(self._run(bug, each.name, {}, expected, "unlisted"))
+        return runs
 
     def _runs(self, bug: Bug) -> Iterator[BugSearch]:
         try:
@@ -306,8 +331,11 @@ def _with_defaults(name: str) -> Spec[Any]:
 
 
 def _is_possible(needed: Any, spec: Spec[Any]) -> bool:
-    perturbations = [name for name in spec.family.perturbations if getattr(needed, name)]
-    return _same_settings(needed, spec.bounds) and all(getattr(spec.bounds, name) for name in perturbations)
+    return _same_settings(needed, spec.bounds) and _can_happen(needed, spec)
+
+
+def _can_happen(needed: Any, spec: Spec[Any]) -> bool:
+    return all(getattr(spec.bounds, name) for name in spec.family.perturbations if getattr(needed, name))
 
 
 def _is_within(needed: Any, spec: Spec[Any]) -> bool:

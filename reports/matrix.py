@@ -1,8 +1,9 @@
 """Search the specs of a verdict matrix, which is a table of verdicts by spec, property and configuration.
 
 A matrix of Kafka's releases can also show the archive of known bugs. The bounds of the matrix are small, and some bugs
-need larger bounds. Therefore each bug that can occur in a configuration is searched for with the bounds from the
-archive. The matrix shows the bug in the cell of the property that the bug violates.
+need larger bounds. Therefore each bug of a release whose failures a configuration allows is looked for with the bounds
+from the archive and the settings of the configuration. The matrix shows it in the cells of the properties that it
+violates.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 import cattrs
 
+from leadline.checker.bounds import bounds_text
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.set_order import with_order_checked
@@ -22,8 +25,10 @@ from leadline.checker.result import Limits, PropertyResult, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import read_toml
 from leadline.checker.trace import Trace
-from leadline.reports.bugs import Archive, Bug, read_archive
+from leadline.invariants.promises import why_not_promised
+from leadline.reports.bugs import SETTINGS, Archive, Bug, read_archive
 from leadline.reports.loading import load_spec
+from leadline.reports.reality.counterexamples import executed, kept_steps
 
 SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
 
@@ -162,10 +167,6 @@ class Matrix:
         spec = load_spec(reference).with_bounds(self.bounds_of(configuration))
         return spec if self.properties is None else spec.with_properties(self.properties)
 
-    @staticmethod
-    def _searched(spec: Spec[object], limits: Limits, progress: Progress | None) -> Result:
-        return with_order_checked(spec, lambda: ENGINES["compiled"](spec, limits, progress))
-
     def columns(self, progress: Progress | None = None) -> Iterator[Column]:
         """Run the searches, and yield the result of each. Stop if a search is interrupted.
 
@@ -175,9 +176,9 @@ class Matrix:
         limits = Limits(keep_going=True, max_states=self.max_states)
         counted: dict[tuple[str, str], Result] = {}
         archive = read_archive() if self.known_bugs else Archive(bugs=[])
-        found: dict[tuple[str, str], Result] = {}
+        finder = BugFinder(limits, progress)
         for configuration, spec in self.prepared():
-            result = self._searched(spec, limits, progress)
+            result = _searched(spec, limits, progress)
             counted[configuration.name, spec.name] = result
             if self.only_counts:
                 other = configuration.compared_with
@@ -186,23 +187,85 @@ class Matrix:
                 cells = {STATES: MatrixCell.of_count(result, base)}
             else:
                 cells = {item.property.name: MatrixCell.of(item, result, configuration) for item in result.properties}
-            for bug in [] if result.interrupted else archive.possible(spec):
-                if (bug.ticket, spec.name) not in found:
-                    found[bug.ticket, spec.name] = self._searched(self._of_bug(bug, spec), limits, progress)
-                shown = found[bug.ticket, spec.name]
-                if shown.interrupted:
+            for bug in [] if result.interrupted else archive.allowed(spec):
+                traces = finder.traces(bug, spec)
+                if traces is None:
                     return
-                cells = {name: cell.with_bug(bug, shown.of(name)) for name, cell in cells.items()}
+                cells = {name: cell.with_bug(bug, traces.get(name)) for name, cell in cells.items()}
             if self.sizes:
                 cells[SIZES] = MatrixCell.of_size(result)
             yield Column(configuration, spec.name, cells, result, archive.affecting(spec))
             if result.interrupted:
                 return
 
-    def _of_bug(self, bug: Bug, spec: Spec[object]) -> Spec[object]:
-        """Return a spec with the bounds that a bug needs, and with the properties of the matrix."""
-        own: Spec[object] = load_spec(spec.name).with_bounds(bug.bounds)
-        return own.with_properties([item.name for item in spec.checks])
+
+def _searched(spec: Spec[object], limits: Limits, progress: Progress | None) -> Result:
+    return with_order_checked(spec, lambda: ENGINES["compiled"](spec, limits, progress))
+
+
+@attrs.frozen
+class BugFinder:
+    """Finds the properties that known bugs violate with the settings of a configuration.
+
+    Attributes:
+        limits: the limits of each search.
+        progress: a function that is called regularly with the counts of the current search, or None.
+    """
+
+    limits: Limits
+    progress: Progress | None = None
+    _found: dict[tuple[str, str, str], dict[str, Trace[object]]] = attrs.field(factory=dict, init=False)
+
+    def traces(self, bug: Bug, spec: Spec[object]) -> dict[str, Trace[object]] | None:
+        """Return the counterexamples that show a bug within its own bounds, but with the settings of a spec.
+
+        Parameters:
+            bug: the bug, which affects the release.
+            spec: the release with a configuration. Its properties are looked at.
+
+        Returns:
+            The counterexamples that are not by design, keyed by the name of the property; or None if the search was
+            interrupted.
+
+        Raises:
+            LeadlineError: if the settings are those of the archive, and the bug is not found.
+        """
+        within = bug_within(bug, spec)
+        key = (bug.ticket, spec.name, bounds_text(attrs.asdict(within.bounds)))
+        if key not in self._found:
+            has_own = Archive(bugs=[bug]).possible(spec) != []
+            known = {} if has_own else kept_traces(bug, within)
+            if bug.property not in known:
+                result = _searched(within, self.limits, self.progress)
+                if result.interrupted:
+                    return None
+                known |= {item.property.name: item.traces[0] for item in result.properties if item.traces}
+            if has_own and bug.property in self._names(within) and bug.property not in known:
+                known |= kept_traces(bug, within)  # the search was not complete
+                if bug.property not in known:
+                    raise LeadlineError(f"{bug.ticket}: the search for this bug finds no violation of {bug.property}")
+            self._found[key] = {name: trace for name, trace in known.items() if not why_not_promised(name, trace)}
+        return self._found[key]
+
+    @staticmethod
+    def _names(spec: Spec[Any]) -> set[str]:
+        return {item.name for item in spec.checks}
+
+
+def bug_within(bug: Bug, spec: Spec[Any]) -> Spec[Any]:
+    """Return a release with the bounds that a bug needs, and with the settings and properties of a configuration."""
+    settings = {name: getattr(spec.bounds, name) for name in SETTINGS if hasattr(spec.bounds, name)}
+    return load_spec(spec.name).with_bounds(bug.bounds | settings).with_properties([item.name for item in spec.checks])
+
+
+def kept_traces(bug: Bug, within: Spec[Any]) -> dict[str, Trace[object]]:
+    """Return the kept counterexamples of a bug that are also counterexamples in a spec, keyed by the property."""
+    found: dict[str, Trace[object]] = {}
+    for steps, item in itertools.product(kept_steps(bug.ticket, within.name), within.checks):
+        trace = None if item.name in found else executed(within.with_properties([item.name]), steps)
+        if trace is not None:
+            found[item.name] = trace
+    return found
 
 
 @attrs.frozen
@@ -249,23 +312,16 @@ class MatrixCell:
             return cls(verdict, f"by design ({number})", by_design=True, trace=trace)
         return cls(verdict, f"{verdict.value} ({number})", trace=trace)
 
-    def with_bug(self, bug: Bug, item: PropertyResult) -> MatrixCell:
-        """Add a known bug to the cell if the bug violates the cell's property. Return the new cell.
+    def with_bug(self, bug: Bug, trace: Trace[object] | None) -> MatrixCell:
+        """Return the cell with a known bug.
 
         Parameters:
             bug: the bug.
-            item: the result for the property in the search for the bug.
-
-        Raises:
-            LeadlineError: if the archive says that the bug violates the property, but the search finds no violation.
+            trace: the counterexample with which the bug violates the cell's property, or None if there is none.
         """
-        if item.verdict is not Verdict.VIOLATED or not item.traces:
-            if item.property.name == bug.property:
-                raise LeadlineError(f"{bug.ticket}: the search for this bug finds no violation of {bug.property}")
+        if trace is None or self.by_design:
             return self
-        if self.by_design:
-            return self
-        bugs = (*self.bugs, (bug.ticket, item.traces[0]))
+        bugs = (*self.bugs, (bug.ticket, trace))
         text = self.text if self.verdict is Verdict.VIOLATED else f"{Verdict.VIOLATED.value} beyond these bounds"
         return attrs.evolve(self, verdict=Verdict.VIOLATED, text=text, bugs=bugs)
 

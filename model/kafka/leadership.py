@@ -67,13 +67,12 @@ def leader_of(
         assigned, metadata: see `Replica`.
     """
     before = state.replicas[broker]
-    leads_on = state.protocol.keeps_leos and before.leader == broker
     leading = attrs.evolve(
         before,
         epoch=epoch,
         leader=broker,
         isr=isr,
-        remote_leos=before.remote_leos if leads_on else (UNKNOWN_OFFSET,) * state.bounds.brokers,
+        remote_leos=_known_leos(state, broker, assigned),
         in_flight=None,
         proposal=None,
         waits_from=NO_EPOCH,
@@ -85,6 +84,20 @@ def leader_of(
         caught_up=frozenset(),
     )
     return attrs.evolve(leading, waits_from=waiting(leading, _waited_from(state, broker)))
+
+
+def _known_leos(state: Partition, broker: int, assigned: frozenset[int] | None) -> tuple[int, ...]:
+    """Return what a broker that becomes the leader knows of the other brokers' log end offsets.
+
+    A leader that leads on, without having heard of another leader in between, keeps them (`follower_leos`). It forgets
+    those of brokers that have no replica any more (`Partition.updateAssignmentAndIsr`).
+    """
+    before, unknown = state.replicas[broker], (UNKNOWN_OFFSET,) * state.bounds.brokers
+    if not state.protocol.keeps_leos or before.leader != broker:
+        return unknown
+    if assigned is None:
+        return before.remote_leos
+    return tuple(before.remote_leos[each] if each in assigned else UNKNOWN_OFFSET for each in brokers(state.bounds))
 
 
 def _waits_for_old_answer(state: Partition, broker: int) -> bool:

@@ -176,6 +176,7 @@ _0_10_2 = Column(
         "same_leader": "goes-on",
         "isr_leave": "behind-or-silent",
         "out_of_range": "exit",
+        "follower_leos": "kept",
         "hw_checkpoint": "older",
         "acknowledgement": "since-it-leads",
         "bounce": "missed",

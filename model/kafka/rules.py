@@ -390,7 +390,7 @@ RULES = (
         "follower_leos",
         "what a leader that begins another epoch knows of its followers' log end offsets",
         (
-            Value("forgotten", "nothing", "no release: an abstraction that removes behaviour", {"keeps_leos": False}),
+            Value("forgotten", "nothing", "the designs of the KIPs, which do not say", {"keeps_leos": False}),
             Value(
                 "kept",
                 "what it knew before",

@@ -154,9 +154,10 @@ class Partition(Leadership[Replica]):
 
     def may_elect(self, broker: int) -> bool:
         """Return whether the controller may elect a broker: it considers the broker alive, and the broker has a
-        replica in a log directory that has not failed.
+        replica in a log directory that has not failed, and that the controller knows
+        (`ReplicationControlManager.LeaderAcceptor` asks `ClusterControlManager.hasOnlineDir`, 4.1.1).
         """
-        if not self.considers_alive(broker) or self.replicas[broker].offline:
+        if not self.considers_alive(broker) or self.replicas[broker].offline or self.registrations[broker].moved:
             return False
         return not self.bounds.moves or broker in self.assignment.replicas
 

@@ -10,6 +10,7 @@ from the file.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,6 +50,14 @@ def kept(run: BugSearch, file: Path = FILE) -> Trace[Any] | None:
     """
     steps = _read(file).get(_key(run))
     return None if steps is None else executed(run.spec, steps)
+
+
+def kept_steps(ticket: str, release: str) -> list[list[str]]:
+    """Return the steps of the counterexample for a bug in a release or, if the file does not contain it, of those in
+    other releases, which may be possible in this one, too.
+    """
+    own = _read(FILE).get((ticket, release))
+    return [own] if own else [steps for (other, _), steps in _read(FILE).items() if other == ticket]
 
 
 def searched(run: BugSearch) -> Trace[Any]:
@@ -95,6 +104,7 @@ def _key(run: BugSearch) -> tuple[str, str]:
     return run.bug.ticket, run.spec.name
 
 
+@functools.cache
 def _read(file: Path) -> dict[tuple[str, str], list[str]]:
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     return {(told["ticket"], told["spec"]): told["steps"] for told in map(json.loads, lines)}
@@ -108,6 +118,7 @@ def _written(run: BugSearch) -> Trace[Any]:
         every = _read(FILE) | {_key(run): [repr(instance) for instance in found.instances]}
         lines = [json.dumps({"ticket": key[0], "spec": key[1], "steps": every[key]}) for key in sorted(every)]
         replace_file(FILE, ("\n".join(lines) + "\n").encode())
+        _read.cache_clear()
     return found
 
 

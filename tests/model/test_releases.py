@@ -21,7 +21,6 @@ BEYOND = {
     ("directories", "any-lost"),
     ("hw_waits", "caught-up"),
     ("hw_waits", "eligible"),
-    ("follower_leos", "kept"),
 }
 """Rules that no column has: model/README.md says what they are for, and what was searched with them."""
 

@@ -71,6 +71,21 @@ def test_a_release_with_another_bug_that_would_be_found_first_is_searched_as_it_
     assert all(run.part != "as released" for run in ARCHIVE.runs(other))
 
 
+UNLISTED = [run for bug in ARCHIVE.bugs for run in ARCHIVE.unlisted(bug)]
+
+
+def test_releases_that_have_the_rules_of_a_bug_but_not_the_bug_say_why() -> None:
+    found = {(run.bug.ticket, run.spec.name.partition("+")[0]) for run in UNLISTED if run.expected == "violated"}
+    assert found == {(bug.ticket, name) for bug in ARCHIVE.bugs for name in bug.elsewhere}
+    assert all(bug.note for bug in ARCHIVE.bugs if bug.elsewhere)
+
+
+@pytest.mark.parametrize("run", sampled(UNLISTED, 12), ids=lambda run: f"{run.bug.ticket} {run.spec.name}")
+def test_a_release_with_the_rules_of_a_bug_is_affected_or_does_not_have_it(run: BugSearch) -> None:
+    """The lists of releases are what searches say: whoever has the rules of a bug was searched for it."""
+    assert run.searched().as_expected
+
+
 AS_RELEASED = [run for bug in ARCHIVE.bugs for run in ARCHIVE.runs(bug) if run.part == "as released"]
 
 

@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from leadline.checker.trace import complaint_at_end
+from leadline.model.kafka.releases import RELEASES
 from leadline.reports.bugs import BugSearch
 from leadline.reports.hunt.cures import archive_with_causes
+from leadline.reports.loading import load_spec
 from leadline.reports.reality.counterexamples import FILE, executed, kept
 from leadline.reports.reality.schedules import bug_of
 
 ARCHIVE = archive_with_causes()
+OUTDATED = "no ticket: outdated log end"
 LINES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 
 
@@ -30,6 +33,16 @@ def test_each_violates_the_property_of_its_bug(line: dict[str, str]) -> None:
     assert [repr(instance) for instance in trace.instances] == line["steps"]
     assert trace.about is not None
     assert complaint_at_end(run.spec, trace.about, trace.states) is not None
+
+
+@pytest.mark.parametrize("release", [column.name for column in RELEASES])
+def test_only_an_outdated_log_end_loses_the_record_in_a_release(release: str) -> None:
+    """The same steps lose nothing if a leader that is elected again forgets the log ends of its followers."""
+    (steps,) = (line["steps"] for line in LINES if line["ticket"] == OUTDATED and line["spec"] == release)
+    run = run_of(OUTDATED, release)
+    forgetful = load_spec(f"{release}+follower_leos=forgotten").with_bounds(run.bug.bounds)
+    assert executed(run.spec, steps) is not None
+    assert executed(forgetful.with_properties([run.bug.property]), steps) is None
 
 
 def test_steps_that_do_not_violate_the_property_are_not_taken() -> None:

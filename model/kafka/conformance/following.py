@@ -52,16 +52,13 @@ _NO_LIMITS = {
 }
 
 
-_AS_ALL_BROKERS_DO = {"follower_leos": "kept"}
-"""Values of rules that all brokers have. The specs of releases omit this behaviour, unless it is asked for."""
-_AS_ALL_KRAFT_BROKERS_DO = {**_AS_ALL_BROKERS_DO, "min_isr_setting": "later"}
-
-
 def as_brokers_do(column: Column) -> Column:
-    """Return a release with the behaviour that all brokers have, but that its spec omits, unless it is asked for."""
-    values = _AS_ALL_KRAFT_BROKERS_DO if column.controller == KRAFT else _AS_ALL_BROKERS_DO
-    omitted = {rule: value for rule, value in values.items() if rule not in column.changed}
-    return attrs.evolve(column, values={**column.values, **omitted})
+    """Return a release with ``min_isr_setting=later``, which all brokers with KRaft have. The specs of releases before
+    3.7 omit this behaviour, unless it is asked for.
+    """
+    if column.controller != KRAFT or "min_isr_setting" in column.changed:
+        return column
+    return attrs.evolve(column, values={**column.values, "min_isr_setting": "later"})
 
 
 class _ReadRules:
