@@ -62,8 +62,8 @@ class Bug:
             ``txn/3.6+guard=none``, stands for a version that was not released.
         fixed: the first release with the fix. If ZooKeeper and KRaft were fixed separately, the first release of each.
             A name with a changed rule stands for a fix that no release has. Empty if the behaviour is by design.
-        elsewhere: releases that have `rules` and violate the property within `bounds`, but that do not have this bug. The
-            note says why. All other releases with `rules` are affected, or satisfy the property.
+        elsewhere: releases that have `rules` and violate the property within `bounds`, but that do not have this bug.
+            The note says why. All other releases with `rules` are affected, or satisfy the property.
         bounds: the bounds of the search, if they differ from the release's defaults.
         rules: the rules that the fix changed, and their values before the fix.
         defaults: the configuration defaults that the fix changed, and their values before the fix. Used only if the fix
@@ -261,8 +261,8 @@ class Archive:
         return [*self._runs(bug)]
 
     def unlisted(self, bug: Bug) -> list[BugSearch]:
-        """Return a search for each release that has the rules of a bug, but that the bug does not affect. A release with
-        the rule may still have a restriction that makes the bug impossible.
+        """Return a search for each release that has the rules of a bug, but is not listed as affected: see
+        `Bug.elsewhere`.
         """
         column = _column(bug.affected[0])
         affected = {_column(name).name for name in bug.affected}

@@ -554,7 +554,7 @@ _PROGRESS = "it only keeps a partition from making progress, which no invariant 
 NOT_MUTATED: Mapping[str, str] = {
     "election_order": _ADDS_NOTHING_WRONG,
     "hw_waits": _ADDS_NOTHING_WRONG,
-    "follower_leos": 'it loses records in three leader epochs, more than mutants have: leadline bugs "outdated log end"',
+    "follower_leos": 'its loss takes more leader epochs than mutants have: leadline bugs "outdated log end"',
     "reassignment": _IN_TESTS,
     "override": _PUT_BACK,
     "override_added": _PUT_BACK,

@@ -16,16 +16,11 @@ import pytest
 from leadline.checker import Spec, Verdict
 from leadline.checker.errors import LeadlineError
 from leadline.invariants.assignment import completion_keeps_min_isr
-<<<<<<< HEAD
 from leadline.invariants.catalog import CATALOG
 from leadline.invariants.families.kafka import KRAFT_PROPERTIES
 from leadline.invariants.families.kafka import LIVENESS as KAFKA_LIVENESS
 from leadline.invariants.families.kafka import PROPERTIES as KAFKA_PROPERTIES
-from leadline.invariants.promises import durable_after_few_unclean_stops
-=======
-from leadline.invariants.catalog import CATALOG, KAFKA_LIVENESS, KAFKA_PROPERTIES, KRAFT_PROPERTIES
 from leadline.invariants.promises import durable_after_few_unclean_stops, why_not_promised
->>>>>>> 6853253e (Keep the log end offsets that a leader that is elected again knows, as all releases do)
 from leadline.model.control.releases import RELEASES as CONTROL_RELEASES
 from leadline.model.kafka.releases import DESIGNS, RELEASES
 from leadline.model.txn.releases import RELEASES as TXN_RELEASES
@@ -38,7 +33,6 @@ from leadline.reports.matrix import (
     SHIPPED,
     Column,
     Configuration,
-    Matrix,
     bug_within,
     matrix_file,
     read_matrix,
