@@ -27,8 +27,8 @@ from leadline.checker.support.files import read_toml
 from leadline.checker.trace import Trace
 from leadline.invariants.promises import why_not_promised
 from leadline.reports.bugs import SETTINGS, Archive, Bug, read_archive
+from leadline.reports.kept_behaviours import executed, kept_steps
 from leadline.reports.loading import load_spec
-from leadline.reports.reality.counterexamples import executed, kept_steps
 
 SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
 

@@ -10,7 +10,6 @@ from the file.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,15 +18,13 @@ from typing import Any
 from leadline.brokers.errors import Unmakeable
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Verdict
-from leadline.checker.spec import Spec
 from leadline.checker.support.durable import replace_file
-from leadline.checker.trace import Trace, complaint_at_end
+from leadline.checker.trace import Trace
 from leadline.reports.bugs import BugSearch
 from leadline.reports.hunt.cures import archive_with_causes
+from leadline.reports.kept_behaviours import FILE, executed, read_kept
 from leadline.reports.reality.schedules import affected_release, bug_of, mended_release, schedules_of
 from leadline.reports.terminal.progress import progress_line
-
-FILE = Path(__file__).with_name("counterexamples.jsonl")
 
 
 def counterexample(run: BugSearch) -> Trace[Any]:
@@ -48,16 +45,8 @@ def kept(run: BugSearch, file: Path = FILE) -> Trace[Any] | None:
     Returns:
         The counterexample, or None if the file does not contain it or the model no longer allows its steps.
     """
-    steps = _read(file).get(_key(run))
+    steps = read_kept(file).get(_key(run))
     return None if steps is None else executed(run.spec, steps)
-
-
-def kept_steps(ticket: str, release: str) -> list[list[str]]:
-    """Return the steps of the counterexample for a bug in a release or, if the file does not contain it, of those in
-    other releases, which may be possible in this one, too.
-    """
-    own = _read(FILE).get((ticket, release))
-    return [own] if own else [steps for (other, _), steps in _read(FILE).items() if other == ticket]
 
 
 def searched(run: BugSearch) -> Trace[Any]:
@@ -73,41 +62,8 @@ def searched(run: BugSearch) -> Trace[Any]:
     return result.properties[0].traces[0]
 
 
-def executed(spec: Spec[Any], steps: Sequence[str]) -> Trace[Any] | None:
-    """Execute the given steps in a spec, and return a behaviour that violates the spec's property.
-
-    Parameters:
-        spec: the spec, with one property.
-        steps: the action instances, as `repr` writes them.
-
-    Returns:
-        The behaviour, or None if no behaviour with these steps violates the property.
-    """
-    known = {repr(instance): instance for instance in spec.instances}
-    if not {*steps} <= {*known}:
-        return None
-    (about,), instances = spec.checks, [known[step] for step in steps]
-
-    def continued(states: list[Any]) -> list[Any] | None:
-        if len(states) > len(instances):
-            return None if complaint_at_end(spec, about, states) is None else states
-        within = spec.is_within(states[-1])
-        successors = spec.take(instances[len(states) - 1], states[-1]) if within else []
-        found = (continued([*states, successor]) for successor in successors)
-        return next(filter(None, found), None)
-
-    states = next(filter(None, (continued([state]) for state in spec.initials())), None)
-    return None if states is None else Trace(spec, states, instances, about)
-
-
 def _key(run: BugSearch) -> tuple[str, str]:
     return run.bug.ticket, run.spec.name
-
-
-@functools.cache
-def _read(file: Path) -> dict[tuple[str, str], list[str]]:
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return {(told["ticket"], told["spec"]): told["steps"] for told in map(json.loads, lines)}
 
 
 def _written(run: BugSearch) -> Trace[Any]:
@@ -115,10 +71,10 @@ def _written(run: BugSearch) -> Trace[Any]:
     found = kept(run)
     if found is None:
         found = searched(run)
-        every = _read(FILE) | {_key(run): [repr(instance) for instance in found.instances]}
+        every = read_kept(FILE) | {_key(run): [repr(instance) for instance in found.instances]}
         lines = [json.dumps({"ticket": key[0], "spec": key[1], "steps": every[key]}) for key in sorted(every)]
         replace_file(FILE, ("\n".join(lines) + "\n").encode())
-        _read.cache_clear()
+        read_kept.cache_clear()
     return found
 
 

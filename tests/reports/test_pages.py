@@ -27,6 +27,7 @@ from leadline.model.txn.releases import RELEASES as TXN_RELEASES
 from leadline.reports.bugs import REPLICATION, Archive, read_archive
 from leadline.reports.ci.markdown import answers_page, matrix_page
 from leadline.reports.cli.answers import SHIPPED as ANSWERS
+from leadline.reports.kept_behaviours import FILE, executed
 from leadline.reports.loading import load_spec
 from leadline.reports.matrix import (
     NAMED,
@@ -37,7 +38,6 @@ from leadline.reports.matrix import (
     matrix_file,
     read_matrix,
 )
-from leadline.reports.reality.counterexamples import FILE, executed
 from leadline.reports.suite import read_suite
 from tests.suite.command import call
 from tests.suite.samples import sampled
