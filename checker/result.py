@@ -249,18 +249,22 @@ class Learning:
 
 @attrs.frozen
 class Verified:
-    """The counts of comparisons between learned results and actual calls. All compared results were equal.
+    """The counts of comparisons with actual calls. All compared results were equal.
 
     Attributes:
         checked: the number of uses of learned results that were compared.
         drawn: the number of compared uses that were chosen at random from all uses.
         made: the total number of uses of learned results, or None if the search does not count them. Results for which
             the engine called the function are not included.
+        states: the number of stored states that were made again from an initial state, and were the same.
+        graph: the number of states whose steps and fairness conditions were compared before liveness was decided.
     """
 
     checked: int
     drawn: int
     made: int | None
+    states: int = 0
+    graph: int = 0
 
     @property
     def one_in(self) -> int:

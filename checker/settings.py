@@ -50,8 +50,9 @@ class Tuning:
             the iteration order of sets, which differs between processes.
         learn_after: the work, in calls, after which a search packs its states and begins to learn; see
             `learn_or_call`. If it is 0, the search does so at once, even if the state space is small.
-        verify: the fraction of applied results to compare with direct calls, from 0 to 1. None means that about 3 % of
-            the running time is spent on comparisons. See `leadline.checker.engines.learning.verification`.
+        verify: the fraction of applied results to compare with direct calls, from 0 to 1. None means that their number
+            grows with the logarithm of the number of applied results. See
+            `leadline.checker.engines.learning.verification`.
         verify_seed: the seed for the random choice of results to compare.
         progress_seconds: the number of seconds between two calls to the progress function.
         progress_states: the number of expanded states between two calls to the progress function in the oracle engine.
@@ -130,7 +131,7 @@ class CompiledSettings:
         resume: the folder in which an earlier run saved its search. This run continues that search and saves it in the
             same folder.
         verify: the fraction of the uses of learned results to compare with direct calls, from 0 to 1. None means that
-            about 3 % of the running time is spent on comparisons.
+            their number grows with the logarithm of the number of uses.
         tuning: internal sizes and times.
     """
 

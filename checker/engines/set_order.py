@@ -21,7 +21,6 @@ from __future__ import annotations
 import contextlib
 import dis
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -43,18 +42,20 @@ from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.observing.set_iteration import ORDERS, NotUnderstood, Order, Reordering
 from leadline.checker.properties import OF_STATES, Kind, Property
-from leadline.checker.result import Limits, Result, Stop
+from leadline.checker.result import Limits, Result, Statistics, Stop
 from leadline.checker.spec import Spec
 from leadline.checker.support.inspection import is_a, stored
 
 S = TypeVar("S")
 
-LEAST_STATES, MOST_STATES = 20, 10_000
-"""The minimum and the maximum number of states that are expanded again."""
+LEAST_STATES, FIRST_STATES, MOST_STATES = 20, 100, 10_000
+"""At least `LEAST_STATES` states are expanded again, up to `FIRST_STATES` if they are at most a tenth of the expanded
+states, and never more than `MOST_STATES`."""
 
-LEAST_SECONDS, TIME_SHARE = 0.05, 0.03
-"""The check expands states for `LEAST_SECONDS` of processor time, or for the fraction `TIME_SHARE` of the search's
-processor time if this is longer."""
+SHARE = 100
+"""One state is expanded again for each `SHARE` states on which the search has called all functions of the spec, or for
+as many calls on different states. This takes about 3 % of the time of the calls, because each function is called again
+several times. The number is a count, so that a busy machine checks the same states as an idle one."""
 
 PATIENCE = 30.0
 """The number of seconds after which the check ends with a warning, because a function of the spec might never
@@ -85,20 +86,29 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
     Raises:
         SpecError: if an action or a property depends on the order of a set, or if `search` raised it.
     """
-    began = time.process_time()
     result = search()
     if not result.interrupted:
-        check_order(spec, TIME_SHARE * (time.process_time() - began))
+        check_order(spec, _states(spec, result.statistics))
     return result
 
 
-def check_order(spec: Spec[S], seconds: float = 0.0) -> None:
+def _states(spec: Spec[S], statistics: Statistics) -> int:
+    """Return the number of states to expand again after a search."""
+    learning = statistics.learning
+    whole = statistics.expanded
+    if learning is not None:
+        functions = len(spec.instances) + len(spec.checks_of(*OF_STATES))
+        whole = min(whole, (statistics.calls + learning.called) // functions)
+    return max(min(FIRST_STATES, statistics.expanded // 10), whole // SHARE)
+
+
+def check_order(spec: Spec[S], states: int = FIRST_STATES) -> None:
     """Check that a spec does not depend on the order of a set. If this cannot be checked, log a warning.
 
     Parameters:
         spec: the spec.
-        seconds: the processor time for the check in seconds. If it is less than `LEAST_SECONDS`, `LEAST_SECONDS` is
-            used.
+        states: the number of states to expand, if there are so many. It is raised to `LEAST_STATES` and limited to
+            `MOST_STATES`.
 
     Raises:
         SpecError: if an action or a property depends on the order of a set.
@@ -107,7 +117,7 @@ def check_order(spec: Spec[S], seconds: float = 0.0) -> None:
     if not any(map(makes_sets, modules)):
         return
     try:
-        stop = _checked(spec, modules, max(LEAST_SECONDS, seconds))
+        stop = _checked(spec, modules, min(MOST_STATES, max(LEAST_STATES, states)))
     except NotUnderstood:
         compare_seeds(spec, modules)
     else:
@@ -115,14 +125,14 @@ def check_order(spec: Spec[S], seconds: float = 0.0) -> None:
             warn_unchecked(spec.name, stop.text)
 
 
-def _checked(spec: Spec[S], modules: Sequence[ModuleType], seconds: float) -> Stop | None:
+def _checked(spec: Spec[S], modules: Sequence[ModuleType], states: int) -> Stop | None:
     """Check a spec in this process. Return the reason why the check ended early, or None if it was completed."""
     if any(map(_is_installed, modules)):
         raise NotUnderstood("an installed library may create sets")
     reordering, budget = Reordering(modules, _functions(spec)), Budget(Limits(max_seconds=PATIENCE))
     try:
         with budget.enforced():
-            return conclude(budget, attempt(budget, lambda: _Check(spec, reordering).run(seconds)))
+            return conclude(budget, attempt(budget, lambda: _Check(spec, reordering).run(states)))
     finally:
         reordering.restore()
 
@@ -141,19 +151,19 @@ class _Check(Generic[S]):
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._turn = 0
 
-    def run(self, seconds: float) -> Stop | None:
-        """Expand states until the given amount of processor time, in seconds, has been used.
+    def run(self, states: int) -> Stop | None:
+        """Expand the given number of states, if there are so many.
 
         Raises:
             SpecError: if an action, a property or the initial states depend on the order of a set.
             NotUnderstood: if the code of the spec is not supported by `set_iteration`.
         """
-        spec, until = self._spec, time.process_time() + seconds
+        spec = self._spec
         initials = spec.initials()
         self._compare(lambda: {f"initial_states of {spec.name}": frozenset(spec.initial_states(spec.bounds))}, "")
         self._compare(lambda: {f"a parameter in {spec.name}": frozenset(map(str, self._instances()))}, "")
         for count in first_states(initials, self._expand):
-            if count == MOST_STATES or (count >= LEAST_STATES and time.process_time() > until):
+            if count == states:
                 break
         return None
 

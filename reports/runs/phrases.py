@@ -388,14 +388,18 @@ def whole_read_text(read: WholeRead) -> str:
 
 
 def _verified_line(verified: Verified) -> str:
-    """Return a sentence that says how many results were verified, and how rare an undetected error must be."""
+    """Return a sentence that says what was verified, and how rare an undetected error must be. What it does not name
+    was not verified.
+    """
     of_all = "" if verified.made is None else f" of {verified.made:,}"
     line = f"{verified.checked:,}{of_all} learned results were verified by calls on real states"
-    if verified.made is not None and verified.drawn >= verified.made:
-        return line
-    if verified.one_in <= 1:
-        return line
-    return f"{line}; if 1 in {verified.one_in:,} of them were wrong, spread evenly, 99 of 100 searches would notice"
+    if verified.one_in > 1 and (verified.made is None or verified.drawn < verified.made):
+        line += f"; if 1 in {verified.one_in:,} of them were wrong, spread evenly, 99 of 100 searches would notice"
+    if verified.states:
+        line += f"; {counted(verified.states, 'stored state')} made again from the initial states were the same"
+    if verified.graph:
+        line += f"; for liveness, the steps of {counted(verified.graph, 'state')} were compared with calls"
+    return line
 
 
 def _why_slow(learning: Learning) -> str:

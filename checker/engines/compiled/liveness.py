@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from leadline.checker.engines.compiled import graph_loops
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.compiled.lassos import FairStates, Stems, initial_path, shortest_lasso
+from leadline.checker.engines.compiled.sampling import check_steps
 from leadline.checker.engines.compiled.state_graph import PackedGraph
 from leadline.checker.engines.learning.arrays import Flags
 from leadline.checker.liveness.fairness import heals
@@ -59,6 +60,9 @@ class LivenessCheck(Generic[S]):
         levels: the index of the first state of each level.
         steps: the number of steps that the search has found.
 
+    Attributes:
+        verified: the number of states whose steps in the graph were compared with calls; see `check_steps`.
+
     Raises:
         StopSearch: if the time or the memory is used up.
         SpecError: if an action or a property raised an exception or is not a pure function.
@@ -70,6 +74,7 @@ class LivenessCheck(Generic[S]):
         self._levels = np.array([*levels, self._count], np.int64)
         self._evaluate(expander)
         self._graph = PackedGraph.of(expander, steps)
+        self.verified = check_steps(self._graph)
         self._none = np.zeros(len(self._graph.instances), np.bool_)
         self._loops, self._single = np.ones(self._count, np.bool_), 0
         found, several, self._single = self._decompose(self._loops, self._none)

@@ -26,6 +26,7 @@ from leadline.checker.engines.compiled.paths import Paths, steps_into
 from leadline.checker.engines.compiled.position import Position
 from leadline.checker.engines.compiled.problem import Problem
 from leadline.checker.engines.compiled.resumption import SpecChanged
+from leadline.checker.engines.compiled.sampling import StoredStates
 from leadline.checker.engines.compiled.snapshot import Snapshot
 from leadline.checker.engines.compiled.store import NotASearch, Store
 from leadline.checker.engines.evidence import property_results, states_shown, still_evaluated
@@ -100,6 +101,7 @@ class CompiledSearch(Generic[S]):
         self._exhausted = False
         self._liveness: dict[Property, Trace[S] | None] = {}
         self._liveness_counts: LivenessCounts | None = None
+        self._states_verified = self._graph_verified = 0
         self._activity = ""
         self._is_cut_short = False  # if true, no checkpoint can be saved
         first: Sequence[S] = self._initials[: self.limits.max_states] if saved is None else []
@@ -223,6 +225,9 @@ class CompiledSearch(Generic[S]):
         """
         stop = attempt(self.budget, self._check_states, self._out_of_memory) or stop
         self._exhausted = stop is None
+        if self._exhausted:
+            stop = attempt(self.budget, self._check_stored, self._out_of_memory)
+            self._exhausted = stop is None
         if self._exhausted and self.spec.liveness:
             stop = attempt(self.budget, self._check_liveness, self._out_of_memory)
         stop = attempt(self.budget, self.expander.tables.caller.purity.check_again) or stop
@@ -233,6 +238,10 @@ class CompiledSearch(Generic[S]):
             self._save_if_possible()
         return self._result(stop)
 
+    def _check_stored(self) -> None:
+        """Make a sample of the stored states again after all states have been found."""
+        self._states_verified = StoredStates(self.expander).check()
+
     def _check_liveness(self) -> Stop | None:
         """Check the liveness properties after all states have been found."""
         from leadline.checker.engines.compiled.liveness import LivenessCheck
@@ -242,6 +251,7 @@ class CompiledSearch(Generic[S]):
         try:
             check = LivenessCheck(self.expander, self.at.levels, int(self.at.counts[:, 0].sum()))
             open_ones = []
+            self._graph_verified = check.verified
             for item in self.spec.liveness:
                 trace = check.counterexample(item)
                 if trace is None and check.judges_nothing(item):
@@ -477,6 +487,7 @@ class CompiledSearch(Generic[S]):
         distinct, expanded = expander.within(0, count), expander.within(0, counters[kernel.EXPANDED])
         learning = tables.learning(expanded, count, steps)
         learning = attrs.evolve(learning, called=learning.called + self._made)
+        checked, drawn, made = expander.learner.verification.counts.tolist()
         return Statistics(
             distinct=distinct,
             outside=count - distinct,
@@ -496,7 +507,7 @@ class CompiledSearch(Generic[S]):
             learning=learning,
             compared=tables.compared,
             whole_reads=tables.whole_reads(),
-            verified=Verified(*expander.learner.verification.counts.tolist()),
+            verified=Verified(checked, drawn, made, self._states_verified, self._graph_verified),
             levels=tuple(size for size in levels if size > 0),
             liveness=self._liveness_counts,
             activity=self._activity,

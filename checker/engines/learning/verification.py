@@ -7,21 +7,20 @@ applications are drawn in two ways: at random from all applications, and at rand
 least often. The draws of the first kind limit the proportion of wrong applications. The draws of the second kind find
 errors in rare paths.
 
-Some draws of the first kind are mandatory. The first `EVERY` applications of a search are all checked, and the same
-number is checked again each time that the number of applications has grown by a factor of e = 2.72. A search with
-25,000 applications therefore has `ENOUGH` draws. Suppose that one application in a thousand is wrong, evenly
+The first `EVERY` applications of a search are all checked, and the same number is checked again each time that the
+number of applications has grown by a factor of e = 2.72. A search with 25,000 applications therefore has `ENOUGH`
+draws. Suppose that one application in a thousand is wrong, evenly
 distributed over the search. Then n draws miss this error with probability 0.999 ** n, which is less than 1 % for n =
-4,605 or more. After `ENOUGH` draws, mandatory draws become rarer. Draws that are not mandatory take at most a fixed
-fraction of the running time, so their number depends on the clock. A seed determines which applications are drawn.
+4,605 or more. After `ENOUGH` draws, draws become rarer. For every `RARE` draws of the first kind, one draw of the
+second kind is made. All numbers depend only on counts, never on the clock, and a fixed seed determines which
+applications are drawn. So a busy machine makes the same draws as an idle one.
 
 If `Tuning.verify` is set, each application is instead drawn with that fixed probability.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
@@ -36,22 +35,9 @@ from leadline.checker.engines.learning.trees import path_ends
 
 S = TypeVar("S")
 
-TIME_SHARE = 0.03
-"""The fraction of the thread's CPU time that verification may take by default."""
-
-EVERY, ENOUGH, RARER = 1_250, 5_000, 0.4
-"""The numbers of mandatory draws; see the docstring of the module. The number of mandatory draws beyond `ENOUGH` is
-multiplied by `RARER`."""
-
-GRANTED_SECONDS = 0.15
-"""The time in seconds that other draws may always take, so that short searches check rare paths too."""
-
-SPREAD = 32
-"""Verification of a block takes at most 1 / `SPREAD` of the remaining time, so that later blocks are verified too."""
-
-LEAST_SECONDS = 0.001
-"""The minimum remaining time in seconds for drawing applications. If less time remains, drawing would take most of
-it."""
+EVERY, ENOUGH, RARER, RARE = 1_250, 5_000, 0.4, 4
+"""The numbers of draws; see the docstring of the module. The number of draws beyond `ENOUGH` is multiplied by `RARER`.
+"""
 
 DRAWN, AT_ONCE = 128, 1024
 """`DRAWN` is the minimum number of states of a block from which applications are drawn. `AT_ONCE` is the number of
@@ -59,6 +45,14 @@ states that are processed together if `Tuning.verify` is set."""
 
 PER_STATE = 4
 """The approximate number of applications drawn per state. It takes longer to create a state than to make most calls."""
+
+
+def draws(count: int, every: int) -> int:
+    """Return how many of a number of items to check: the first `every` items, and the same number again each time that
+    the number of items has grown by a factor of e.
+    """
+    return count if count <= every else int(every * (1 + math.log(count / every)))
+
 
 Verdict = Callable[[int, int], bool]
 """A function that returns whether the search found that a state violates an invariant or satisfies a witness. Its
@@ -84,7 +78,7 @@ class Verification(Generic[S]):
         self._tables, tuning = comparison.tables, comparison.tables.caller.tuning
         self._share, self._seed, self._blocks = tuning.verify, tuning.verify_seed, 0
         self._called_before = sum(self._tables.effort.called)
-        self._began, self._spent, self._spent_on_due = time.thread_time(), 0.0, 0.0
+        self._rare = 0
         self._checks: Counter[int] = Counter()
         self._random = np.random.default_rng(self._seed)
         self._state: tuple[int, list[int], S] | None = None
@@ -136,17 +130,6 @@ class Verification(Generic[S]):
         indices = np.arange(first, first + len(shown))
         self._verify(states, packing, indices, trees, lambda index, tree: bool(shown[index - first, tree - begin]))
 
-    def _has_time(self) -> bool:
-        """Return whether there is time for checks of this block that are not mandatory."""
-        if self._share is not None:
-            return self._share > 0
-        return self._left() >= LEAST_SECONDS
-
-    def _left(self) -> float:
-        """Return how many seconds may now be spent on checks that are not mandatory."""
-        share = TIME_SHARE * (time.thread_time() - self._began) - self._spent_on_due
-        return max(GRANTED_SECONDS, share) - self._spent
-
     def _verify(
         self,
         states: NDArray[np.uint64],
@@ -166,10 +149,9 @@ class Verification(Generic[S]):
         """
         self._blocks += 1
         self._uses += len(indices) * len(trees)
-        due = self._due()
-        if not len(indices) or not trees or self._share == 0 or not (due or self._has_time()):
+        due, rare_due = self._due()
+        if not len(indices) or not trees or not (self._share or due or rare_due):
             return
-        began, left = time.thread_time(), max(self._left() / SPREAD, LEAST_SECONDS)
         # with a new generator for each block, draws do not depend on the number of draws in earlier blocks
         self._random, self._state = np.random.default_rng([self._seed, self._blocks]), None
         if self._share is not None:
@@ -186,21 +168,17 @@ class Verification(Generic[S]):
         places = self._random.permutation(np.flatnonzero(flat >= 0) if verdict is None else len(flat))
         for place in np.sort(places[:due]).tolist():  # sorted, so that consecutive draws use the same state
             self.drawn += self._check(states, packing, some, trees, ends, place, verdict)
-        now = time.thread_time()
-        self._spent_on_due, began = self._spent_on_due + now - began, now
-        for place, is_rare in self._in_turn(flat, places[due:]) if self._has_time() else ():
-            checked = self._check(states, packing, some, trees, ends, place, verdict, is_rare=is_rare)
-            self.drawn += 0 if is_rare else checked
-            if time.thread_time() - began > left:
-                break
-        self._spent += time.thread_time() - began
+        for place in self._rarest(flat, places[due:])[:rare_due]:
+            self._check(states, packing, some, trees, ends, place, verdict, is_rare=True)
+            self._rare += 1
 
-    def _due(self) -> int:
-        """Return the number of mandatory checks that have not been made yet, or 0 if `Tuning.verify` is set."""
+    def _due(self) -> tuple[int, int]:
+        """Return the numbers of draws of both kinds that have not been made yet, or 0 if `Tuning.verify` is set."""
         if self._share is not None:
-            return 0
-        wanted = self._uses if self._uses <= EVERY else EVERY * (1 + math.log(self._uses / EVERY))
-        return max(0, int(min(wanted, ENOUGH) + RARER * max(0, wanted - ENOUGH)) - self.drawn)
+            return 0, 0
+        wanted = draws(self._uses, EVERY)
+        wanted = int(min(wanted, ENOUGH) + RARER * max(0, wanted - ENOUGH))
+        return max(0, wanted - self.drawn), max(0, wanted // RARE - self._rare)
 
     def _ends(
         self, states: NDArray[np.uint64], packing: Packing, indices: NDArray[np.int64], trees: Sequence[int]
@@ -217,24 +195,17 @@ class Verification(Generic[S]):
         path_ends(indices, states, self._tables.forest.pool, packing.word, packing.shift, packing.mask, ends)
         return np.ascontiguousarray(ends[:, list(trees)])
 
-    def _in_turn(self, ends: NDArray[np.int64], places: NDArray[np.int64]) -> Iterator[tuple[int, bool]]:
-        """Choose applications to check, alternating between a random one and one whose path has been checked least
-        often.
+    def _rarest(self, ends: NDArray[np.int64], places: NDArray[np.int64]) -> list[int]:
+        """Return one application for each path, beginning with the paths that have been checked least often.
 
         Parameters:
             ends: for each application, the position of the last edge of its path.
             places: the indices of the applications to choose from, in random order.
-
-        Yields:
-            The index of an application, and whether it was chosen because its path was rarely checked.
         """
         paths, first = np.unique(ends[places], return_index=True)
         seldom = sorted(range(len(paths)), key=lambda number: self._checks[int(paths[number])])
-        for at_random, rare in itertools.zip_longest(places.tolist(), places[first[seldom]].tolist()):
-            yield at_random, False
-            if rare is None:
-                return
-            yield rare, True
+        rarest: list[int] = places[first[seldom]].tolist()
+        return rarest
 
     def _check(
         self,
