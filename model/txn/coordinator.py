@@ -82,10 +82,10 @@ def ended(state: Transactions, request: EndTxn) -> Handled | None:
     is written.
     """
     own, protocol = state.coordinator, state.protocol
+    if protocol.bumps and own.is_prepared:
+        return None  # the markers come first, whoever asks (KAFKA-18464, `TransactionCoordinator.endTransaction`)
     is_retry = protocol.bumps and request.epoch + 1 == own.epoch
     if not protocol.ends(own.epoch, request.epoch) and not (is_retry and own.state in RESULTS):
-        return state, Response(FENCED)
-    if protocol.bumps and own.is_prepared and not is_retry:
         return state, Response(FENCED)
     if own.state == ONGOING or (protocol.bumps and request.result == ABORT and not is_retry):
         epoch = own.epoch + protocol.bumps
