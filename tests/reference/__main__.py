@@ -18,6 +18,7 @@ from tests.reference.compare import (
     ORACLE,
     RESUMED,
     RESUMED_DIRECT,
+    SAMPLED,
     SMALL,
     SPARK,
     Way,
@@ -35,7 +36,7 @@ def ways(number: int, *, spark: bool = False) -> Sequence[Way]:
     """Return the ways to search the spec of a number. The cheap ones are always taken, the others for some specs."""
     if spark:
         return (ORACLE, SPARK)
-    some = [(LEARNING, RESUMED, SMALL, RESUMED_DIRECT, LEARNING, RESUMED, SMALL, FORKED)[number % 8]]
+    some = [(LEARNING, RESUMED, SMALL, RESUMED_DIRECT, SAMPLED, RESUMED, SMALL, FORKED)[number % 8]]
     return (ORACLE, DEFAULT, *some)
 
 
@@ -84,7 +85,7 @@ def main() -> int:
                         return different > 0
                     used = ways(seed + place, spark=given.spark)
                     if given.all_ways:
-                        used = (ORACLE, DEFAULT, LEARNING, SMALL, RESUMED, RESUMED_DIRECT, FORKED)
+                        used = (ORACLE, DEFAULT, LEARNING, SMALL, RESUMED, RESUMED_DIRECT, SAMPLED, FORKED)
                     keep_going = seed % 3 != 2
                     verdict, found = check(text, used, keep_going=keep_going)
                     counted[verdict] += 1

@@ -22,7 +22,6 @@ SLOTTED = {
     "look_seconds": 0.0,
     "many_values": 3,
     "apart_after": 1,
-    "sample": 3,
     "block": 15,
     "chunks": 2,
     "alone": 3,
@@ -46,6 +45,8 @@ class Way:
         name: what it is called.
         engine: the name of the engine.
         learns: whether the engine learns from the first state.
+        small: whether the settings are those of `SLOTTED`.
+        samples: whether the speed of direct calls is first measured with few of the initial states.
         forks: whether calls are shared with other processes.
         resumes: whether the search is stopped after a few levels, saved, and resumed.
         coverage: whether coverage is collected.
@@ -55,17 +56,19 @@ class Way:
     engine: str = "compiled"
     learns: bool = False
     small: bool = False
+    samples: bool = False
     forks: bool = False
     resumes: bool = False
     coverage: bool = True
 
-    def run(self, spec: Spec[Any], *, keep_going: bool, stop: int = 2) -> Result:
+    def run(self, spec: Spec[Any], *, keep_going: bool, stop: int = 2, first: int = 1) -> Result:
         """Search a spec.
 
         Parameters:
             spec: the spec.
             keep_going: whether to continue after a violation.
             stop: for a search that is resumed, the depth at which it is stopped first.
+            first: for a search that samples, the number of initial states in the sample.
         """
         limits = Limits(keep_going=keep_going, coverage=self.coverage)
         engine = ENGINES[self.engine]
@@ -73,6 +76,7 @@ class Way:
             return engine.search(spec, limits, None, engine.settings())
         wanted: dict[str, Any] = {"look_seconds": 0.0} if self.learns else {}
         wanted |= SLOTTED if self.small else {}
+        wanted |= {"sample": first} if self.samples else {}
         wanted |= {"shared": 1, "helped_after": 0, "renewed_after": 20} if self.forks else {}
         if self.engine == "spark":
             compiled = tuning(**wanted)
@@ -85,8 +89,8 @@ class Way:
             return engine.search(spec, limits, None, made)
         folder = Path(tempfile.mkdtemp(prefix="leadline-reference-"))
         try:
-            first = attrs.evolve(made, checkpoint=folder / "saved")
-            engine.search(spec, attrs.evolve(limits, depth=stop), None, first)
+            saving = attrs.evolve(made, checkpoint=folder / "saved")
+            engine.search(spec, attrs.evolve(limits, depth=stop), None, saving)
             return engine.search(spec, limits, None, attrs.evolve(made, resume=folder / "saved"))
         finally:
             shutil.rmtree(folder)
@@ -94,6 +98,7 @@ class Way:
 
 ORACLE = Way("oracle", "oracle")
 DEFAULT = Way("compiled", coverage=False)
+SAMPLED = Way("compiled, with few initial states first", samples=True, coverage=False)
 LEARNING = Way("learning", learns=True)
 SMALL = Way("learning in small blocks", learns=True, small=True)
 SPARK = Way("spark", "spark", learns=True, coverage=False)
@@ -129,7 +134,8 @@ def said(spec: Spec[Any], search: Search, answer: Answer, way: Way, *, keep_goin
         is_ordered: whether the order of all steps is determined, and with it which of them leads to a new state.
     """
     try:
-        result = way.run(spec, keep_going=keep_going, stop=max(1, len(search.levels) // 2))
+        stop, first = (max(1, number) for number in (len(search.levels) // 2, len(search.initials) // 3))
+        result = way.run(spec, keep_going=keep_going, stop=stop, first=first)
     except SpecError as error:
         refusal = str(error)[:300]
         return Said(refusal, () if answer.refused or answer.doubtful else (f"refused: {refusal}",))

@@ -103,7 +103,7 @@ POOLS = {
     "numbers": ("0", "1", "2", "3"),
     "words": ("'x'", "'y'", "'z'"),
     "collide": ("0", "8", "16"),
-    "many": ("0", "1", "2", "3", "4", "5"),
+    "many": ("0", "1", "2", "3", "4"),
     "same text": ("1", "'1'", "'None'", "None"),
     "messages": ("Message('vote', 1)", "Message('vote', 2)", "Message('call', 1)"),
     "fractions": ("Decimal('1.0')", "Fraction(1, 3)", "2", "0.25"),
@@ -189,7 +189,7 @@ KINDS = {
         ("same text", "messages", "slots"), ("a",), ("box", "members", "n", "flip", "bag"), drawn=0.5, fair=0.8
     ),
     "constants": Kind(("numbers", "processes"), ("procs",), ("n", "flip", "leader", "crew", "a", "limit"), drawn=0.3),
-    "initials": Kind(("numbers", "same text"), ("n", "a"), ("flip", "box", "bits"), most=2500),
+    "initials": Kind(("numbers", "same text"), ("group", "n", "a"), ("flip", "box", "bits"), most=2500),
     "unions": Kind(("union", "same text"), ("a",), ("things", "table", "box", "n")),
     "fairness": Kind(("numbers",), ("n", "a"), ("flip", "bits"), fair=1.0, drawn=0.5),
     "numbers": Kind(("fractions", "floats", "times"), ("a", "flag"), ("n", "box", "table", "bag")),
@@ -235,6 +235,7 @@ class Model:
 
 DECLARED = {
     "n": ("n: int", "0"),
+    "group": ("group: int", "0"),
     "flip": ("flip: bool", "False"),
     "flag": ("flag: bool", "True"),
     "a": ("a: Any", "{0}"),
@@ -259,7 +260,7 @@ def model(kind: str, chance: random.Random) -> Model:
     what = KINDS[kind]
     made = Model(kind, chance)
     name = chance.choice(what.pools)
-    size = min(len(POOLS[name]), 6 if name == "many" else chance.choice((2, 3, 3)))
+    size = min(len(POOLS[name]), 5 if name == "many" else chance.choice((2, 3, 3)))
     pool = chance.sample(POOLS[name], size)
     if EQUAL[name] and chance.random() < what.equal:
         other = chance.choice(EQUAL[name])
@@ -273,6 +274,8 @@ def model(kind: str, chance: random.Random) -> Model:
         _action(made, number)
     if kind == "fairness":
         _many_conditions(made)
+    if kind == "drawn" and name in ("many", "words") and chance.random() < 0.6:
+        _orders(made)
     _settings(made)
     classes = [each for each in CLASSES if each in _used(made)]
     made.text = "\n\n".join([HEAD, *(CLASSES[each] for each in classes), _state(made), *made.domains, *made.actions])
@@ -299,9 +302,10 @@ def _state(made: Model) -> str:
 
     many = made.kind == "initials"
     if many and chance.random() < 0.7:
-        values = {"n": "range(40)" if chance.random() < 0.02 else "range(3)", "a": f"[{', '.join(pool)}]"}
+        values = {"group": "range(3)"}
+        values |= {"n": "range(40)" if chance.random() < 0.02 else "range(3)", "a": f"[{', '.join(pool)}]"}
         values |= {"flip": "(False, True)"} if "flip" in made.fields else {}
-        values |= {"bits": "one_of_each([(0, 1)] * 5)"} if "bits" in made.fields else {}
+        values |= {"bits": "one_of_each([(0, 1)] * 3)"} if "bits" in made.fields else {}
         values |= {"box": f"subsets([{', '.join(pool)}])"} if "box" in made.fields else {}
         call = ", ".join(f"{name}={domain}" for name, domain in values.items())
         return "\n".join([*lines, "", "", f"initial_states = product(State, {call})", ""])
@@ -322,6 +326,8 @@ def _atoms(made: Model) -> None:
         match each:
             case "n":
                 made.atoms += [f"{{s}}.n == {number}" for number in range(3)]
+            case "group":
+                made.atoms += [f"{{s}}.group == {number}" for number in range(3)]
             case "flip" | "flag":
                 made.atoms += [f"{{s}}.{each}", f"not {{s}}.{each}"]
             case "a" | "b":
@@ -435,6 +441,8 @@ def _step(made: Model, values: list[str], has_index: bool) -> str:
 
 def _change(made: Model, name: str, value: str, index: str, chance: random.Random) -> str:
     match name:
+        case "group":
+            return "s.group"  # no step changes it
         case "n":
             return chance.choice(("(s.n + 1) % 3", "(s.n + 1) % 3", "0", "min(s.n + 1, 2)"))
         case "flip":
@@ -526,6 +534,22 @@ def _many_conditions(made: Model) -> None:
             f"@action('many{number} {{k}}', k=range({chance.choice((35, 40, 70))}), fair='{strength} each')\n"
             f"def many{number}(s, k):\n    if {guard}:\n        yield evolve(s, {change})\n"
         )
+
+
+def _orders(made: Model) -> None:
+    """Add an action that draws the members of a set, in an order that a part of the state determines."""
+    chance = made.chance
+    made.domains.append("def orders(state):\n    return sorted([each for each in state.box], reverse=state.flip)\n")
+    change = chance.choice(("a=m", "a=m, flip=not s.flip", "a=m, flip=False"))
+    grown = chance.choice(("s.box | {k}", "s.box | {k}", "s.box ^ {k}"))
+    guard = f"if {chance.choice(made.atoms).format(s='s')}:\n        " if chance.random() < 0.5 else ""
+    fair = chance.choice(("weak", "strong"))
+    made.actions += [
+        f"@action('pick {{m}}', m=orders, fair='{fair} each')\ndef pick(s, m):\n    yield evolve(s, {change})\n",
+        "@action('toggle')\ndef toggle(s):\n    yield evolve(s, flip=not s.flip)\n",
+        f"@action('grow {{k}}', k=[{', '.join(made.pool)}])\ndef grow(s, k):\n    {guard}"
+        f"yield evolve(s, box={grown})\n",
+    ]
 
 
 def _settings(made: Model) -> None:
