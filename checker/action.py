@@ -23,6 +23,7 @@ from leadline.checker.parameters import (
     takes_state,
     with_values,
 )
+from leadline.checker.values import distinct
 
 S = TypeVar("S")
 P = ParamSpec("P")
@@ -126,18 +127,17 @@ class ActionInstance(Generic[S]):
         """Return the distinct combinations of the values that are drawn from a state. Each value is hashed, so that a
         recorded call of the action reads it completely.
         """
-        combinations = []
+        owner, combinations = f"action {self.action.name}", []
         for name, values_of in self.action.drawn.items():
-            owner = f"action {self.action.name}: the domain of {name!r}"
-            combinations.append(members(owner, values_of, VALUES, values_of(state)))
-        try:
-            return list(dict.fromkeys(itertools.product(*combinations)))
-        except TypeError as error:
-            if "unhashable" not in str(error):
-                raise
-            raise SpecError(
-                f"action {self.action.name}: a value drawn from the state must be hashable: {error}"
-            ) from None
+            name_of = f"{owner}: the domain of {name!r}"
+            values = members(name_of, values_of, VALUES, values_of(state))
+            try:
+                combinations.append(distinct(values, name_of))
+            except TypeError as error:
+                if "unhashable" not in str(error):
+                    raise
+                raise SpecError(f"{owner}: a value drawn from the state must be hashable: {error}") from None
+        return list(itertools.product(*combinations))
 
     def with_drawn(self, state: S) -> list[ActionInstance[S]]:
         """Return a copy of this instance for each combination of the values that are drawn from a state, in the order

@@ -24,7 +24,7 @@ from typing import TypeVar, cast
 from leadline.checker.bag import Bag
 from leadline.checker.content import content
 from leadline.checker.map import Map
-from leadline.checker.values import ATOMS, Form, Rule, copied, rule_of, same
+from leadline.checker.values import ATOMS, Form, Rule, Unfit, copied, rule_of, same, unfit
 
 T = TypeVar("T")
 
@@ -59,8 +59,11 @@ def _canonical(value: object, before: object) -> object:
     if cls is tuple:
         return _canonical_tuple(cast(tuple[object, ...], value), before)
     rule = rule_of(cls)
-    if rule.form is not Form.PARTS:
-        return value
+    if rule.form is not Form.PARTS or (not rule.names and not rule.is_tuple):
+        if why := unfit(value):
+            raise Unfit(f"states are compared by value, but this one contains {why}")
+        if rule.form is not Form.PARTS:
+            return value
     if rule.is_tuple:
         return _canonical_tuple(cast(tuple[object, ...], value), before)
     return _canonical_parts(value, rule, before if type(before) is cls else None)

@@ -14,6 +14,7 @@ import attrs
 
 from leadline.checker.errors import SpecError
 from leadline.checker.parameters import Domain, check_domain, domain_values
+from leadline.checker.values import distinct
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -23,21 +24,21 @@ def subsets(values: Collection[T], /, *, at_least: int = 0, at_most: int | None 
     """Return the subsets of a collection, the smallest first.
 
     Parameters:
-        values: the values. Equal values count as one.
+        values: the values. Values that are the same count as one.
         at_least: the minimum size of a subset.
         at_most: the maximum size of a subset. By default, there is no limit.
 
     Raises:
-        SpecError: if `values` is not a collection.
+        SpecError: if `values` is not a collection, or if two values are equal but not the same.
 
     Example:
         >>> [sorted(quorum) for quorum in subsets(range(3), at_least=2)]
         [[0, 1], [0, 2], [1, 2], [0, 1, 2]]
     """
-    distinct = tuple(dict.fromkeys(_collection("subsets", values)))
-    last = len(distinct) if at_most is None else min(at_most, len(distinct))
+    different = distinct(_collection("subsets", values), "the argument of subsets")
+    last = len(different) if at_most is None else min(at_most, len(different))
     return tuple(
-        frozenset(chosen) for size in range(at_least, last + 1) for chosen in itertools.combinations(distinct, size)
+        frozenset(chosen) for size in range(at_least, last + 1) for chosen in itertools.combinations(different, size)
     )
 
 

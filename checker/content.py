@@ -7,23 +7,17 @@ decide whether two states are equal.
 
 from __future__ import annotations
 
-import copyreg
-import dataclasses
 import enum
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, TypeVar
-
-import attrs
 
 from leadline.checker.bag import Bag
 from leadline.checker.map import Map
 from leadline.checker.state import roles
+from leadline.checker.values import Form, rule_of
 
 S = TypeVar("S")
-
-_slot_names: Callable[[type], list[str]] = vars(copyreg)["_slotnames"]
-"""Returns the names in `__slots__` of a class and its bases. It is private to `copyreg`, so type stubs omit it."""
 
 ALL_BITS = 2**64 - 1
 
@@ -31,34 +25,39 @@ MOST_BITS = 10_000
 """Integers with more bits are written in hexadecimal, because Python refuses to write over 4,300 decimal digits."""
 
 
-def content(path: str, value: object) -> int:
+def content(path: str, value: object, is_part: bool = False) -> int:
     """Return the content hash of a state or of a part of it.
 
-    The hash of a value is the sum of the hashes of its smallest parts.
+    The hash of a value is the sum of the hashes of its smallest parts. Values that are the same, as
+    `leadline.checker.values` defines it, have the same hash. Others have different hashes, except by chance, and except
+    for objects in constants that are compared by identity.
 
     Parameters:
         path: the location of the value in the state, for example ``State.epoch``.
         value: the value.
+        is_part: whether the value is a state or a component of it. Its constants are then left out, because they are
+            the same in every state.
 
     Returns:
         An integer from 0 to 2 ** 64 - 1.
     """
-    return sum(digest(*part) for part in _parts(path, value)) & ALL_BITS
+    return sum(digest(*part) for part in _parts(path, value, is_part)) & ALL_BITS
 
 
 def in_order(states: list[S]) -> list[S]:
     """Return the states sorted by their content hashes. The order does not depend on the order of the argument."""
-    return states if len(states) < 2 else sorted(states, key=lambda state: content("", state))
+    return states if len(states) < 2 else sorted(states, key=lambda state: content("", state, is_part=True))
 
 
-def _parts(path: str, value: Any) -> Iterator[tuple[str, ...]]:
+def _parts(path: str, value: Any, is_part: bool) -> Iterator[tuple[str, ...]]:
     """Yield the smallest parts of a value. Each part is a tuple of strings: usually its path, its type and its text."""
-    cls = type(value)
+    cls: type = type(value)
+    rule = rule_of(cls)
     if cls is tuple:
         yield path, "length", str(len(value))
         for index, item in enumerate(value):
-            yield from _parts(f"{path}[{index}]", item)
-    elif cls is frozenset:
+            yield from _parts(f"{path}[{index}]", item, is_part)
+    elif cls is frozenset or cls is set:
         yield path, "set"
         yield from (member_parts(path, member, True) for member in value)
     elif cls is Bag:
@@ -67,13 +66,18 @@ def _parts(path: str, value: Any) -> Iterator[tuple[str, ...]]:
     elif cls is Map:
         yield path, "map"
         yield from (member_parts(path, key, (item,)) for key, item in value.items())
-    elif attrs.has(cls):
+    elif rule.names:
         yield path, "attrs", cls.__qualname__
-        for name, is_fixed, _ in roles(cls):
-            if not is_fixed:
-                yield from _parts(f"{path}.{name}", getattr(value, name))
+        for name, is_fixed, is_component in roles(cls):
+            if not (is_part and is_fixed):
+                yield from _parts(f"{path}.{name}", getattr(value, name), is_part and is_component)
+    elif rule.form is Form.PARTS and cls not in (float, complex):
+        parts = rule.parts(value)
+        yield path, "object", cls.__qualname__, str(len(parts))
+        for name, part in parts.items():
+            yield from _parts(f"{path}{name}", part, False)
     else:
-        yield path, cls.__qualname__, _text(value)
+        yield path, cls.__qualname__, _text(value, rule.form)
 
 
 def member_parts(path: str, member: object, count: int | tuple[object, ...]) -> tuple[str, ...]:
@@ -89,30 +93,15 @@ def member_parts(path: str, member: object, count: int | tuple[object, ...]) -> 
     return path, "member", str(content("", member)), str(of_member)
 
 
-def _text(value: Any) -> str:
-    """Return the text of a value. The text is the same in every process, unlike the default `repr`, which contains an
-    address.
-    """
+def _text(value: Any, form: Form) -> str:
+    """Return the text of a value without parts. The text is the same in every process."""
     if isinstance(value, enum.Enum):
         return value.name or repr(value.value)  # a Flag with the value 0 has no name
     if type(value) is int and value.bit_length() > MOST_BITS:
         return hex(value)
     if hasattr(value, "__qualname__"):  # a function or a class
         return f"{value.__module__}.{value.__qualname__}"
-    if isinstance(value, tuple | list):
-        return str([content("", item) for item in value])
-    if isinstance(value, frozenset | set):
-        return str(sorted(content("", item) for item in value))
-    if isinstance(value, Mapping):
-        return str(sorted((content("", key), content("", item)) for key, item in value.items()))
-    if dataclasses.is_dataclass(value):
-        names = [field.name for field in dataclasses.fields(value) if field.compare]
-    elif getattr(type(value), "__repr__") is not object.__repr__:  # noqa: B009
-        return repr(value)
-    else:
-        slots = _slot_names(type(value))
-        names = [name for name in (*slots, *getattr(value, "__dict__", ())) if hasattr(value, name)]
-    return str(sorted((name, content("", getattr(value, name))) for name in names))
+    return "" if form in (Form.IDENTITY, Form.REFUSED) else repr(value)
 
 
 def digest(*texts: str) -> int:

@@ -9,7 +9,8 @@ import attrs
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
-from leadline.checker.state import is_component, is_constant
+from leadline.checker.state import is_component
+from leadline.checker.values import is_constant
 
 S = TypeVar("S")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from leadline.checker.door import VALUES, admit, members, shown
 from leadline.checker.errors import LeadlineError, SpecError, raised
+from leadline.checker.values import distinct
 
 Domain = Iterable[object] | Callable[[Any], Iterable[object]]
 """The possible values of a parameter: an iterable, or a function that takes the spec's bounds and returns an
@@ -48,7 +49,7 @@ def domain_values(owner: str, parameter: str, domain: Domain, bounds: object) ->
         given = domain if isinstance(domain, Iterable) else domain(bounds)  # an Enum class is iterable and callable
         some = itertools.islice(members(name, domain, VALUES, given), MOST_VALUES + 1)
         values = [value for value in some]  # noqa: C416  # unlike `list`, Ctrl-C can interrupt it
-        distinct = len(set(values))
+        different = len(set(values))
     except (LeadlineError, KeyboardInterrupt):
         raise
     except BaseException as error:  # also SystemExit, which `sys.exit` raises
@@ -60,7 +61,8 @@ def domain_values(owner: str, parameter: str, domain: Domain, bounds: object) ->
         raise SpecError(f"{name} is a set, which has no order: pass a list or a range")
     if len(values) > MOST_VALUES:
         raise SpecError(f"{name} has more than {MOST_VALUES:,} values")
-    if distinct != len(values):
+    if different != len(values):
+        distinct(values, name)  # it raises an error if they are not the same
         raise SpecError(f"{name} contains a value twice: {values}")
     return values
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from leadline.checker.state import roles
-from leadline.checker.values import refusal
+from leadline.checker.state import changed_constant, roles
+from leadline.checker.values import refusal, same
 
 
 class Places:
@@ -24,6 +24,7 @@ class Places:
     def __init__(self, place: str) -> None:
         self._place = place
         self._known: dict[object, object] = {}
+        self._fixed: dict[tuple[type, str], object] = {}
         self._within: dict[str | int, Places] = {}
 
     def check(self, value: Any, before: Any = None, is_part: bool = True) -> None:
@@ -45,8 +46,12 @@ class Places:
             other = before if type(before) is cls else None
             for name, is_fixed, is_component in fields:
                 inner, inner_before = getattr(value, name), getattr(other, name, None)
-                if inner is not inner_before and not is_fixed:
+                if inner is inner_before:
+                    continue
+                if not is_fixed:
                     (within.get(name) or self._add(name, f".{name}")).check(inner, inner_before, is_component)
+                elif not same(self._fixed.setdefault((cls, name), inner), inner):
+                    raise changed_constant(cls, name)
         elif is_part and cls is tuple:
             others = before if type(before) is tuple and len(before) == len(value) else [None] * len(value)
             for index, (inner, inner_before) in enumerate(zip(value, others, strict=True)):

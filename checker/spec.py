@@ -34,6 +34,7 @@ from leadline.checker.properties import AT_REST, DEADLOCK, Kind, Premise, Proper
 from leadline.checker.state import check_shape, check_state, check_state_class
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import nearest
+from leadline.checker.values import Unfit, distinct
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -65,7 +66,7 @@ class Spec(Generic[S]):
         summary: a sentence that says what the spec models.
         note: an explanation of the name. Reports show it below the name. Empty for most specs.
         initial_states: a function of the bounds that returns or yields the initial states, or the result of `product`.
-            Equal states count as one.
+            States that are the same count as one.
         actions: the actions. Their names must be unique.
         properties: the properties to check. Their names must be unique.
         bounds: a frozen attrs value whose fields were declared with `bound`.
@@ -415,7 +416,7 @@ class Spec(Generic[S]):
             if type(state) is not type(first) or not _hashable(state):
                 check_state(state, first)  # it raises an error that names the field
             check_shape(state, first)
-        found = [*map(canonical, dict.fromkeys(states))]
+        found = [self._canonical(state, first) for state in distinct(states, type(first).__name__)]
         if not any(map(self.is_within, found)):
             raise SpecError(
                 f"spec {self.name}: within is false in every initial state with {self.named_bounds}, so nothing would "
@@ -448,7 +449,18 @@ class Spec(Generic[S]):
                 raise SpecError(f"action {instance}: {error}") from error
             except RecursionError as error:
                 raise SpecError(f"action {instance} yields a state that is nested too deeply to be hashed") from error
-        return [canonical(successor, state) for successor in successors]
+        try:
+            return [self._canonical(successor, state) for successor in successors]
+        except SpecError as error:
+            raise SpecError(f"action {instance}: {error}") from error
+
+    @staticmethod
+    def _canonical(state: S, before: S) -> S:
+        try:
+            return canonical(state, before)
+        except Unfit:
+            check_state(state, before)  # it raises an error that names the field
+            raise
 
     def successors(self, state: S, *, drawn: bool = False) -> Iterator[tuple[ActionInstance[S], S]]:
         """Yield an (action instance, next state) pair for every step from a state.

@@ -19,7 +19,7 @@ import attrs
 from leadline.checker.bag import Bag
 from leadline.checker.errors import SpecError
 from leadline.checker.map import Map
-from leadline.checker.values import CONSTANT, same
+from leadline.checker.values import CONSTANT, first_unfit, is_constant, same
 
 S = TypeVar("S")
 
@@ -84,11 +84,6 @@ def _history_fields(cls: type) -> tuple[attrs.Attribute[Any], ...]:
 def is_component(field: attrs.Attribute[object]) -> bool:
     """Return whether an attrs field was declared with `component`."""
     return _COMPONENT in field.metadata
-
-
-def is_constant(field: attrs.Attribute[object]) -> bool:
-    """Return whether an attrs field was declared with `constant`."""
-    return CONSTANT in field.metadata
 
 
 def element_name(field: attrs.Attribute[object]) -> str:
@@ -180,6 +175,8 @@ def check_state(state: object, initial: object) -> None:
                 f"a state must be hashable, but {type(state).__name__}.{path} contains {what}: "
                 "use tuples, frozensets and Maps"
             ) from None
+        if found := first_unfit(value, f"{type(state).__name__}.{path}"):
+            raise SpecError(f"states are compared by value, but {found[0]} contains {found[1]}")
     check_shape(state, initial)
 
 
@@ -202,7 +199,7 @@ def check_shape(value: object, first: object) -> None:
         full_name = f"{cls.__name__}.{name}"
         if is_fixed:
             if not same(now, before):
-                raise SpecError(f"constant {full_name} is not the same in every state: declare it without constant()")
+                raise changed_constant(cls, name)
             continue
         if is_part:
             _check_component(full_name, now, before)
@@ -213,6 +210,11 @@ def check_shape(value: object, first: object) -> None:
                 check_shape(inner, inner_before if type(inner) is type(inner_before) else inner)
 
 
+def changed_constant(cls: type, name: str) -> SpecError:
+    """Return the error for a constant field whose value is not the same in every state."""
+    return SpecError(f"constant {cls.__name__}.{name} is not the same in every state: declare it without constant()")
+
+
 @functools.cache
 def roles(cls: type) -> tuple[tuple[str, bool, bool], ...]:
     """Return a (name, is constant, is component) tuple for each field of an attrs class.
@@ -221,19 +223,6 @@ def roles(cls: type) -> tuple[tuple[str, bool, bool], ...]:
     """
     fields = attrs.fields(cls) if attrs.has(cls) else ()
     return tuple((field.name, is_constant(field), is_component(field)) for field in fields)
-
-
-def identity_leaf(state: object, copied: object) -> str | None:
-    """Return the path to the first value in a state that is not equal to its deep copy, or None if there is none.
-
-    Values that are compared by identity do not equal their copies.
-
-    Parameters:
-        state: the state.
-        copied: a deep copy of the state.
-    """
-    pairs = zip(_leaves(state), _leaves(copied), strict=True)
-    return next((f"{type(state).__name__}.{path}" for (path, one), (_, other) in pairs if one != other), None)
 
 
 def _check_component(name: str, value: object, first: object) -> None:

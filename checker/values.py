@@ -125,7 +125,7 @@ def rule_of(cls: type) -> Rule:
         return Rule(Form.MEMBERS, lambda value: list(value.items()))
     if issubclass(cls, enum.Enum) or cls in (type(...), type(NotImplemented)) or issubclass(cls, _NAMED):
         return Rule(Form.ONE)
-    if _is_of_library(cls):
+    if is_of_library(cls):
         return Rule(Form.PARTS, lambda value: _elements(value.__reduce_ex__(4)[1:]))
     for base, name in {frozenset: "frozenset", set: "frozenset", Bag: "Bag", Map: "Map"}.items():
         if issubclass(cls, base):
@@ -142,18 +142,19 @@ def _rule_of_object(cls: type) -> Rule:
     size = base.__basicsize__ + pointers * object.__basicsize__ // 2
     if cls.__basicsize__ != size or cls.__itemsize__ != base.__itemsize__:
         return Rule(Form.REFUSED)  # written in C, with contents that Python does not show
-    hidden = {HASH, *(name for each in cls.__mro__ for name in cached_properties(each))}
+    hidden = {HASH, *_copied(cls)[1]}
     fields = attrs.fields(cls) if attrs.has(cls) else ()
     names = tuple(field.name for field in fields)
     others = [slot for slot in slots if slot.__name__ not in hidden and slot.__name__ not in names]
-    constants = frozenset(f".{field.name}" for field in fields if CONSTANT in field.metadata)
+    constants = frozenset(f".{field.name}" for field in fields if is_constant(field))
     if base is tuple and not others and not cls.__dictoffset__:
         return Rule(Form.PARTS, _elements)
 
     def parts(value: object) -> dict[str, object]:
         found = {f".{name}": getattr(value, name, _UNSET) for name in names}
-        for slot in others:
-            found[f".{slot.__name__}" if slot.__objclass__ is cls else f".{slot.__qualname__}"] = _get(slot, value)
+        for slot in others:  # a class and a base of it can each have a slot with the same name
+            name = f".{slot.__name__}"
+            found[f".{slot.__qualname__}" if name in found else name] = _get(slot, value)
         if cls.__dictoffset__:
             attributes = object.__getattribute__(value, "__dict__")
             found |= {f".{name}": attributes[name] for name in sorted(attributes) if name not in hidden}
@@ -181,7 +182,8 @@ def _elements(value: Iterable[object]) -> dict[str, object]:
     return {f"[{index}]": item for index, item in enumerate(value)}
 
 
-def _is_of_library(cls: type) -> bool:
+def is_of_library(cls: type) -> bool:
+    """Return whether a class is in `LIBRARY`."""
     module = cls.__module__.removesuffix("._local")  # of pathlib, in Python 3.13
     return f"{module}.{cls.__qualname__}" in LIBRARY and getattr(sys.modules.get(module), cls.__name__, None) is cls
 
@@ -202,22 +204,37 @@ def cached_properties(cls: type) -> frozenset[str]:
 
 
 def copied(value: Any) -> Any:
-    """Return a shallow copy of a value that has variables (see `Rule`), without running code of its class."""
+    """Return a shallow copy of an object or a tuple, without what its cached properties have computed.
+
+    No code of the class runs, so it does not matter what its constructor takes.
+    """
     cls: type = type(value)
-    base = next(base for base in cls.__mro__ if base in _BASES)
-    made: Any = base.__new__(cls, *([] if base is object else [_BASES[base](value)]))
-    for slot in _slots(cls):
+    made: Any
+    if isinstance(value, tuple):
+        made = tuple.__new__(cls, tuple.__getitem__(value, slice(None)))
+    else:
+        made = object.__new__(cls)
+    slots, computed = _copied(cls)
+    for slot in slots:
         if (part := _get(slot, value)) is not _UNSET:
             slot.__set__(made, part)
     if cls.__dictoffset__:
-        vars(made).update(vars(value))
+        vars(made).update({name: part for name, part in vars(value).items() if name not in computed})
     return made
+
+
+@functools.cache
+def _copied(cls: type) -> tuple[list[MemberDescriptorType], frozenset[str]]:
+    """Return the slots of a class that a copy has too, and the names of the cached properties, which it has not."""
+    computed = frozenset(name for base in cls.__mro__ for name in cached_properties(base))
+    return [slot for slot in _slots(cls) if slot.__name__ not in computed], computed
 
 
 def _slots(cls: type) -> list[MemberDescriptorType]:
     """Return the slots of a class and of its bases, without those of classes that are written in C."""
     python = cls.__mro__[: next(place for place, base in enumerate(cls.__mro__) if base in _BASES)]
-    return [item for base in python for item in vars(base).values() if isinstance(item, MemberDescriptorType)]
+    found = (item for base in python for item in vars(base).values() if isinstance(item, MemberDescriptorType))
+    return list(dict.fromkeys(found))  # attrs enters the slots of a base in the class, too
 
 
 def same(one: object, other: object) -> bool:
@@ -320,10 +337,12 @@ def key(value: object) -> tuple[object, ...]:
 def difference(one: object, other: object, path: str = "") -> tuple[str, object, object] | None:
     """Return the first difference between two values, or None if they are the same.
 
+    Two objects that pretend to be of another class, as the views of a recorded call do, do not differ.
+
     Returns:
         Where the two values differ, and what they have there.
     """
-    if same(one, other):
+    if same(one, other) or type(one) is not one.__class__ or type(other) is not other.__class__:
         return None
     cls: type = type(one)
     rule = rule_of(cls)
@@ -366,6 +385,58 @@ def refusal(place: str, one: object, other: object) -> SpecError | None:
     )
 
 
+class Unfit(SpecError):
+    """Raised when a value cannot be in a state, because it is not compared by its contents."""
+
+
+def unfit(value: object) -> str:
+    """Return why a value itself, apart from its parts, cannot be in a state outside of a constant. Empty if it can."""
+    cls: type = type(value)
+    rule, name = rule_of(cls), cls.__qualname__
+    match rule.form:
+        case Form.ONE if isinstance(value, _NAMED) and not _has_name(value):
+            return f"{_text(value)}, which is equal only to itself: define it at the top level of its module"
+        case Form.IDENTITY:
+            return f"a {name}, which is equal only to itself: define __eq__ and __hash__ for its class, or use an Enum"
+        case Form.REFUSED:
+            return f"a {name}, whose contents cannot be compared: use {rule.instead}"
+        case Form.PARTS if not _are_equal(value, value):
+            return f"{_text(value)}, which is not equal to itself: use None or a str"
+    return ""
+
+
+def _has_name(value: Any) -> bool:
+    """Return whether a class, a function or a module can be imported by its name, so that there is only one."""
+    if isinstance(value, ModuleType):
+        return sys.modules.get(value.__name__) is value
+    found: object = sys.modules.get(value.__module__ or "")
+    for name in value.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is value
+
+
+def first_unfit(value: object, path: str = "") -> tuple[str, str] | None:
+    """Return where the first part of a value is that cannot be in a state, and why, or None if there is no such part.
+
+    The path of a member of a set is that of the set.
+    """
+    if why := unfit(value):
+        return path, why
+    cls: type = type(value)
+    rule = rule_of(cls)
+    if rule.form is Form.MEMBERS:
+        parts = [(path, part) for part in rule.parts(value)]
+    else:
+        fixed = {f".{field.name}" for field in (attrs.fields(cls) if attrs.has(cls) else ()) if is_constant(field)}
+        parts = [(path + name, part) for name, part in rule.parts(value).items() if name not in fixed]
+    return next(filter(None, (first_unfit(part, inner) for inner, part in parts)), None)
+
+
+def is_constant(field: attrs.Attribute[Any]) -> bool:
+    """Return whether an attrs field was declared with `constant`."""
+    return CONSTANT in field.metadata
+
+
 def _are_equal(one: object, other: object) -> bool:
     try:
         return bool(one == other)
@@ -383,9 +454,10 @@ def _texts(one: object, other: object) -> list[str]:
 
 def _text(value: object) -> str:
     try:
-        return visible(repr(value))
+        text = f"a {type(value).__qualname__}" if type(value).__repr__ is object.__repr__ else repr(value)
     except Exception:
-        return f"a {type(value).__name__}"
+        text = f"a {type(value).__qualname__}"
+    return visible(text)
 
 
 def distinct(values: Iterable[T], place: str) -> list[T]:
@@ -394,9 +466,12 @@ def distinct(values: Iterable[T], place: str) -> list[T]:
     Raises:
         SpecError: if two values are equal but not the same. The message names the place.
     """
-    known: dict[T, T] = {}
-    for value in values:
-        first = known.setdefault(value, value)
-        if first is not value and (error := refusal(place, first, value)):
+    given = list(values)
+    known = dict.fromkeys(given)
+    if len(known) == len(given):
+        return given
+    firsts = {value: value for value in known}
+    for value in given:
+        if firsts[value] is not value and (error := refusal(place, firsts[value], value)):
             raise error
     return list(known)

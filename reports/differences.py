@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import attrs
 
 from leadline.checker.spec import Spec
-from leadline.checker.state import is_constant
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import complaint_at_end
 from leadline.checker.traces.divergence import Parting
+from leadline.checker.values import is_constant
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.rules import RULES, value_followed_by
 from leadline.reports.traces.rows import written

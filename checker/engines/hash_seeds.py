@@ -289,16 +289,19 @@ class Prefix(Generic[S]):
                 except SpecError:
                     found[f"action {instance}"] = -1
                     continue
-                hashes = sorted({content("", after) for after in steps})
+                hashes = sorted({content("", after, is_part=True) for after in steps})
                 found[f"action {instance}"] = digest(*map(str, hashes))
                 successors += steps
         for item in self._step_checks:
             verdicts = {
-                (content("", after), self._verdict(lambda item=item, after=after: spec.complaint(item, state, after)))
+                (
+                    content("", after, is_part=True),
+                    self._verdict(lambda item=item, after=after: spec.complaint(item, state, after)),
+                )
                 for after in successors
             }
             found[f"{item.kind.value} {item.name}"] = digest(*map(str, sorted(verdicts)))
-        return Row(content=content("", state), state=text_of(state), found=found), successors
+        return Row(content=content("", state, is_part=True), state=text_of(state), found=found), successors
 
     @staticmethod
     def _verdict(check: object) -> int:

@@ -7,12 +7,9 @@ the state that they receive, or depend on the iteration order of a set.
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
-
-import attrs
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.bag import Bag
@@ -21,7 +18,8 @@ from leadline.checker.map import Map
 from leadline.checker.properties import OF_STATES, Kind
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
-from leadline.checker.state import check_state, identity_leaf, roles
+from leadline.checker.state import check_state
+from leadline.checker.values import copied, key, rule_of
 
 S = TypeVar("S")
 
@@ -67,11 +65,12 @@ class Purity(Generic[S]):
         is_first = self._offered < self._tuning.pure_states
         self._next = self._offered if is_first else int(self._tuning.pure_growth * self._offered)
         check_state(state, self.spec.initials()[0])
-        before = copy.deepcopy(state)
-        _check_equals_copy(state, before)
+        before, contents = fresh(state), key(state)
         once, of_twin = self._outcomes(state, before), self._outcomes(fresh(state), before)
         if of_twin != once:
             self._compare(once, self._outcomes(state, before), "the same state gave different {}")
+        if key(state) != contents:
+            raise SpecError("a constant of the state was changed: actions and properties must not change states")
         for twin in (_reordered(state, lambda items: frozenset(items[::-1])), _reordered(state, _from_set)):
             if twin is not state:
                 self._compare(once, self._outcomes(twin, before), BY_ORDER)
@@ -120,19 +119,8 @@ class Purity(Generic[S]):
     def _compare(self, once: dict[str, object], again: dict[str, object], text: str) -> None:
         for name, outcome in once.items():
             if again[name] != outcome:
-                if isinstance(outcome, Counter) and name.startswith("action "):  # a more precise error, if there is one
-                    for after in outcome:
-                        _check_equals_copy(after, copy.deepcopy(after))
                 what = "next states" if name.startswith("action ") else "values" if name == "distance" else "verdicts"
                 raise SpecError(f"{name} is not deterministic: {text.format(what)}")
-
-
-def _check_equals_copy(state: S, copied: S) -> None:
-    if leaf := identity_leaf(state, copied):
-        raise SpecError(
-            f"a state must equal a copy of itself, but {leaf} contains nan or an object that is equal only to itself: "
-            "define __eq__ and __hash__ for its class"
-        )
 
 
 def leads_elsewhere(instance: ActionInstance[S]) -> SpecError:
@@ -141,24 +129,21 @@ def leads_elsewhere(instance: ActionInstance[S]) -> SpecError:
 
 
 def fresh(value: Any) -> Any:
-    """Return a deep copy of a value. Parts that cannot be copied are shared with the value."""
-    cls = type(value)
-    if cls is tuple:
-        return tuple([fresh(item) for item in value])
+    """Return a copy of a value at every depth. Constants, and parts that cannot change, are shared with the value."""
+    cls: type = type(value)
     if cls is frozenset:
         return frozenset([fresh(item) for item in value])
     if cls is Bag:
         return Bag.of({fresh(member): count for member, count in value.items()})
     if cls is Map:
         return Map({fresh(key): fresh(item) for key, item in value.items()})
-    try:
-        made = copy.copy(value)
-    except Exception:
-        return value
-    if made is not value and attrs.has(cls):
-        for name, is_fixed, _ in roles(cls):
-            if not is_fixed:
-                object.__setattr__(made, name, fresh(getattr(value, name)))
+    rule = rule_of(cls)
+    if rule.is_tuple:
+        return tuple.__new__(cls, [fresh(item) for item in value])
+    names = [*rule.variables(value)]
+    made = copied(value) if names or rule.names else value
+    for name in names:
+        object.__setattr__(made, name, fresh(getattr(value, name)))
     return made
 
 
@@ -182,17 +167,18 @@ def _reordered(value: Any, make: Callable[[list[object]], frozenset[object]]) ->
         turned = {key: _reordered(item, make) for key, item in [*value.items()][::-1]}
         is_same = len(turned) < 2 and all(turned[key] is item for key, item in value.items())
         return value if is_same else Map(turned)
-    if cls in (frozenset, tuple):
+    if cls is frozenset:
+        members = [_reordered(member, make) for member in value]
+        made = make(members)
+        return value if all(one is old for one, old in zip(made, value, strict=True)) else made
+    rule = rule_of(cls)
+    if rule.is_tuple:
         items = [_reordered(item, make) for item in value]
-        made = make(items) if cls is frozenset else tuple(items)
-        same = all(item is old for item, old in zip(made, value, strict=True))
-        return value if same else made
-    fields = roles(cls)
-    if not fields or not all(field.init for field in attrs.fields(cls)):
-        return value
-    changes = {}
-    for field, (name, is_fixed, _) in zip(attrs.fields(cls), fields, strict=True):
+        return value if all(one is old for one, old in zip(items, value, strict=True)) else tuple.__new__(cls, items)
+    changed = None
+    for name in rule.variables(value):
         old = getattr(value, name)
-        if not is_fixed and (new := _reordered(old, make)) is not old:
-            changes[field.alias] = new
-    return attrs.evolve(value, **changes) if changes else value
+        if (new := _reordered(old, make)) is not old:
+            changed = changed or copied(value)
+            object.__setattr__(changed, name, new)
+    return changed or value

@@ -12,6 +12,7 @@ or a part of the state; see `carried`. The code must not be able to change an ob
 from __future__ import annotations
 
 import ast
+import collections
 import dis
 import enum
 import functools
@@ -48,6 +49,7 @@ from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.observing.tuple_views import TupleView
 from leadline.checker.result import CHANGEABLE
 from leadline.checker.support.inspection import is_a
+from leadline.checker.values import is_of_library
 
 MOST_ELEMENTS = 4_096
 """The maximum number of elements of a loop that is divided."""
@@ -484,7 +486,7 @@ _IMMUTABLE: tuple[type, ...] = (
     *(int, bool, str, bytes, float, complex, type(None), type(Ellipsis), type(NotImplemented)),
     *(tuple, frozenset, range, slice, type, enum.Enum, Bag, Map, re.Pattern, CodeType, GenericAlias, UnionType),
     *(FunctionType, MethodType, BuiltinFunctionType, ModuleType, property, staticmethod, classmethod),
-    functools.partial,
+    *(functools.partial, functools.cached_property, type(vars(collections.namedtuple("_Named", ["item"]))["item"])),
     *(GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType),
 )
 _LIBRARIES = ("typing", "attr", "leadline.checker")
@@ -514,7 +516,7 @@ def lasting(values: Sequence[object], stored: Sequence[str]) -> str:
 
 
 def _is_immutable(kind: type) -> bool:
-    if issubclass(kind, _IMMUTABLE) or f"{kind.__module__}.".startswith(_PREFIXES):
+    if issubclass(kind, _IMMUTABLE) or is_of_library(kind) or f"{kind.__module__}.".startswith(_PREFIXES):
         return True
     return attrs.has(kind) and attrs.inspect(kind).is_frozen
 

@@ -10,8 +10,10 @@ from typing import Any
 
 from leadline.checker.canonical import canonical
 from leadline.checker.errors import SpecError
+from leadline.checker.observing.nodes import ShapeChanged
+from leadline.checker.places import Places
 from leadline.checker.support.inspection import is_a
-from leadline.checker.values import refusal
+from leadline.checker.values import refusal, same
 
 
 class NewKind(Exception):
@@ -113,6 +115,9 @@ class Domain:
         path: the location of the slot in the state, for messages.
         read_when_copied: whether copying the slot counts as reading it.
         kinds: the object that collects the classes, functions and modules that occur in the values.
+        split: the path of the part of the state that the search has split, and to which the slot belongs. None if the
+            slot is a place of the state by itself; see `places`.
+        places: collects the values of a component, or of an element of a component, that has one slot. Otherwise None.
 
     Attributes:
         values: the values. The rows that represent states contain indices into this list instead of the values
@@ -121,12 +126,26 @@ class Domain:
         numbers: the index of each value.
     """
 
-    def __init__(self, slot: int, path: str, read_when_copied: bool, kinds: Kinds) -> None:
+    def __init__(
+        self,
+        slot: int,
+        path: str,
+        read_when_copied: bool,
+        kinds: Kinds,
+        split: str | None = None,
+        places: Places | None = None,
+    ) -> None:
         self.slot, self.path, self.read_when_copied, self._kinds = slot, path, read_when_copied, kinds
+        self._split, self._places = split, places
         self.values: list[Any] = []
         self.types: set[type] = set()
         self.numbers: dict[object, int] = {}
         self._copied: frozenset[type] = frozenset()
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the slot has a component, or an element of one, rather than a field."""
+        return self._places is not None
 
     def number(self, value: object) -> int:
         """Return the index of a value in `values`, adding the value if it is new.
@@ -134,12 +153,15 @@ class Domain:
         Raises:
             NewKind: if the value is the first of its type in this slot, and code that copied the slot may compare
                 values of this type with ``is``.
-            SpecError: if the value is equal to an earlier value but can be distinguished from it, such as ``True`` and
-                ``1``.
+            SpecError: if the value is equal to an earlier value but not the same, such as ``True`` and ``1``.
+            ShapeChanged: the same, if only a part that the search has split has both values. The part as a whole need
+                not have two values that are equal.
         """
         number = self.numbers.get(value)
         if number is None:
             self._kinds.note(value, self.path)
+            if self._places is not None:
+                self._places.check(value)
             kind = kind_of(value)
             if kind not in self.types:
                 if kind in self._copied:
@@ -148,8 +170,12 @@ class Domain:
             number = len(self.values)
             self.values.append(canonical(value))  # first, so that after an interrupt every number has a value
             self.numbers[value] = number
-        elif self.values[number] is not value and (error := refusal(self.path, self.values[number], value)):
-            raise error
+        elif (known := self.values[number]) is not value and not same(known, value):
+            if self._split is not None:
+                raise ShapeChanged(self._split)
+            if self._places is not None:
+                self._places.check(value)  # it names the field, or the constant
+            raise refusal(self.path, known, value) or AssertionError
         return number
 
     def restore(self, values: Sequence[object]) -> None:

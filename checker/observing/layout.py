@@ -29,10 +29,11 @@ from leadline.checker.observing.nodes import (
     constructed,
     copies_unread,
 )
+from leadline.checker.places import Places
 from leadline.checker.result import Widest
 from leadline.checker.settings import DEFAULT
-from leadline.checker.state import is_component, is_constant, variables
-from leadline.checker.values import HASH, refusal, same
+from leadline.checker.state import is_component, variables
+from leadline.checker.values import HASH, is_constant, same
 
 MOST_MEMBERS = 1024
 """The maximum number of members of a collection that is split. Each member has its own slot."""
@@ -84,7 +85,6 @@ class Layout:
         self.kinds = Kinds()
         self._collections: dict[str, Collection] = {}
         self._known: dict[int, object] = {}
-        self._only_asked: set[int] = set()
         self.root = self._struct(state, "")
 
     @property
@@ -117,8 +117,7 @@ class Layout:
             case Leaf():
                 numbers[node.slot] = self.number(node, value)
             case Struct():
-                if type(value) is not node.cls:
-                    raise ShapeChanged(node.path)
+                node.check(value)
                 inner = [getattr(value, name) for name in node.children]
                 self._number_parts(node.children.values(), inner, numbers, known)
             case Parts():
@@ -184,8 +183,7 @@ class Layout:
                 if number != row[node.slot]:
                     changes[node.slot] = number
             case Struct():
-                if type(after) is not node.cls:
-                    raise ShapeChanged(node.path)
+                node.check(after)
                 for name, child in node.children.items():
                     self._differ(child, getattr(before, name), getattr(after, name), row, changes)
             case Parts():
@@ -242,13 +240,12 @@ class Layout:
         Parameters:
             node: the collection.
             member: the member.
-            asked: whether the member has occurred only in a membership test, such as ``True in state.numbers``. If
-                false, the collection contains the member in some state.
+            asked: whether code only tests whether the collection contains the member. Then any member that is equal
+                gives the answer.
 
         Raises:
-            ShapeChanged: if there are more than `MOST_MEMBERS` members, or if code tested for a value that is equal to
-                the member but distinguishable from it. For example, ``True`` and ``1`` cannot share a slot.
-            SpecError: if the member is equal to an earlier member but can be distinguished from it.
+            ShapeChanged: if there are more than `MOST_MEMBERS` members, or if the member is equal to an earlier one but
+                not the same. For example, ``True`` and ``1`` cannot share a slot.
         """
         slot = node.members.get(member)
         if slot is None:
@@ -257,19 +254,15 @@ class Layout:
             self.kinds.note(member, self._full(node.path))
             member = canonical(member)
             slot = self.slots
-            domain = Domain(slot, f"{self._full(node.path)}[{member!r}]", True, self.kinds)
+            domain = Domain(slot, f"{self._full(node.path)}[{member!r}]", True, self.kinds, split=node.path)
             for count in node.first_counts:
                 domain.number(count)
             self.members.append((node.path, member))
             self.domains.append(domain)
             node.members[member] = slot
             self._known[slot] = member
-            if asked:
-                self._only_asked.add(slot)
-        elif not asked:
-            if self._known[slot] is not member and (error := refusal(self._full(node.path), self._known[slot], member)):
-                raise ShapeChanged(node.path) if slot in self._only_asked else error
-            self._only_asked.discard(slot)
+        elif not asked and not same(self._known[slot], member):
+            raise ShapeChanged(node.path)
         return slot
 
     def is_known_as(self, node: Collection, member: object) -> bool:
@@ -360,7 +353,6 @@ class Layout:
         for path, member in self.members[len(self.members) - (self.slots - len(sizes)) :]:
             slot = self._collections[path].members.pop(member)
             self._known.pop(slot)
-            self._only_asked.discard(slot)
         del self.members[len(self.members) - (self.slots - len(sizes)) :]
         del self.domains[len(sizes) :]
         for domain, size in zip(self.domains, sizes, strict=True):
@@ -401,37 +393,42 @@ class Layout:
     def _full(self, path: str) -> str:
         return f"{self._name}.{path}" if path else self._name
 
-    def _leaf(self, path: str) -> Leaf:
-        slot = len(self.domains)
-        self.domains.append(Domain(slot, self._full(path), slot in self._read_when_copied, self.kinds))
+    def _leaf(self, path: str, is_part: bool, split: str | None) -> Leaf:
+        slot, full = len(self.domains), self._full(path)
+        places = Places(full) if is_part and split is None else None
+        self.domains.append(Domain(slot, full, slot in self._read_when_copied, self.kinds, split, places))
         return Leaf(path, slot)
 
-    def _node(self, value: Any, path: str, apart: bool) -> Node:
+    def _node(self, value: Any, path: str, is_part: bool, split: str | None) -> Node:
         """Create the node for a part of the state.
 
         Parameters:
             value: the value of the part in the initial state.
             path: the location of the part in the state.
-            apart: whether to split the part if possible.
+            is_part: whether the part is a component, or an element of a part that is split.
+            split: the path of the part that is split although it is not a component, and to which this part belongs.
         """
-        apart = (apart or pattern(path) in self._apart) and path not in self._whole
+        is_whole = path in self._whole
+        if pattern(path) in self._apart and not is_part and not is_whole:
+            split = path
+        apart = (is_part or split == path) and not is_whole
         cls = type(value)
         if apart and attrs.has(cls) and can_be_taken_apart(cls):
-            return self._struct(value, path)
+            return self._struct(value, path, split)
         if apart and cls is tuple and value:
             begin = self.slots
-            elements = tuple([self._node(item, f"{path}[{index}]", True) for index, item in enumerate(value)])
+            elements = tuple([self._node(item, f"{path}[{index}]", True, split) for index, item in enumerate(value)])
             whole = all(isinstance(element, Struct) for element in elements)
             return Parts(path, elements, whole, slice(begin, self.slots), collections_in(elements))
-        if pattern(path) in self._apart and cls in COLLECTIONS and path not in self._whole:
+        if pattern(path) in self._apart and cls in COLLECTIONS and not is_whole:
             node = self._collections[path] = Collection(path, cls)
             return node
-        return self._leaf(path)
+        return self._leaf(path, is_part, split)
 
-    def _struct(self, value: Any, path: str) -> Node:
+    def _struct(self, value: Any, path: str, split: str | None = None) -> Node:
         cls = type(value)
         if path in self._whole or not can_be_taken_apart(cls):
-            return self._leaf(path)
+            return self._leaf(path, True, split)
         first, children, constants = self.slots, {}, {}
         for field in attrs.fields(cls):
             inner = getattr(value, field.name)
@@ -439,7 +436,7 @@ class Layout:
                 constants[field.name] = inner
             else:
                 inner_path = f"{path}.{field.name}".lstrip(".")
-                children[field.name] = self._node(inner, inner_path, is_component(field))
+                children[field.name] = self._node(inner, inner_path, is_component(field), split)
         return Struct(
             path,
             cls,

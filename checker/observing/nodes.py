@@ -22,9 +22,10 @@ Key = tuple[object, ...]
 
 
 class ShapeChanged(Exception):
-    """Raised when a part of a state does not have the same structure as in the initial state.
+    """Raised when a part of a state does not have the same structure as in the initial state, or when its own parts
+    have values that are equal but not the same.
 
-    A part whose structure changes must not be split.
+    Such a part must not be split.
 
     Attributes:
         path: the location of the part in the state.
@@ -79,6 +80,18 @@ class Struct:
     set_at_once: tuple[tuple[str, object], ...]
     copied_unread: bool
     built: dict[Key, object] = attrs.field(factory=dict)
+
+    def check(self, value: Any) -> None:
+        """Check that a value has the same class and the same constants as in the initial state.
+
+        Raises:
+            ShapeChanged: if it has not.
+        """
+        if type(value) is not self.cls:
+            raise ShapeChanged(self.path)
+        for name, constant in self.constants.items():
+            if not same(getattr(value, name), constant):
+                raise ShapeChanged(self.path)
 
 
 @attrs.frozen(eq=False)

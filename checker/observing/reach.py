@@ -58,7 +58,8 @@ _LIBRARIES = {
         "__future__ _abc abc attr._make._CacheHashWrapper attr._make.evolve cmath collections.Counter"
         " collections.OrderedDict collections.UserDict collections.UserList collections.abc collections.defaultdict"
         " collections.deque collections.namedtuple _collections._tuplegetter _collections_abc dataclasses.replace"
-        " _decimal decimal enum fractions functools.cached_property functools.partial _functools.cmp_to_key"
+        " _decimal datetime.date datetime.datetime datetime.time datetime.timedelta datetime.timezone decimal enum"
+        " fractions functools.cached_property functools.partial _functools.cmp_to_key"
         " functools.cmp_to_key functools.total_ordering functools.wraps _functools.partial _functools.reduce"
         " itertools.chain itertools.combinations itertools.combinations_with_replacement itertools.compress"
         " itertools.count itertools.cycle itertools.dropwhile itertools.filterfalse itertools.groupby"
@@ -288,7 +289,11 @@ class Reach:
         code = function.__code__
         held = [found.value for found in referents(function)]
         if _is_generated(function):
-            self._meet(*(value for value in held if not is_a(value, *_DESCRIPTORS)))
+            for value in held:
+                if type(value) is dict:  # of the cached properties, which only attrs reads
+                    self._meet(*value.values())
+                elif not is_a(value, *_DESCRIPTORS):
+                    self._meet(value)
             return
         self._meet(*held)
         module = function.__globals__.get("__name__")
@@ -443,10 +448,14 @@ def _is_special(name: str) -> bool:
 
 
 def _is_generated(function: FunctionType) -> bool:
-    """Return whether attrs or dataclasses generated a method."""
+    """Return whether attrs, dataclasses or `collections.namedtuple` generated a method."""
     code = function.__code__
     return code.co_filename.startswith("<attrs generated") or (
-        code.co_filename == "<string>" and code.co_qualname.startswith("__create_fn__.<locals>.")
+        code.co_filename == "<string>"
+        and (
+            code.co_qualname.startswith("__create_fn__.<locals>.")
+            or str(function.__globals__.get("__name__")).startswith("namedtuple_")
+        )
     )
 
 

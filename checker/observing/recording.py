@@ -296,8 +296,7 @@ class Recorder:
             case Collection():
                 self._compare_collection(node, seen, value, before, changes)
             case Struct():
-                if type(value) is not node.cls:
-                    raise ShapeChanged(node.path)
+                node.check(value)
                 lazy = lazy_instances.get(id(seen))
                 if lazy is not None and lazy[1] is node and not lazy[2]:
                     if value is before and not lazy[3]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import errno
 import json
 import logging
@@ -350,14 +351,34 @@ class Holds:
     silent: Silent
 
 
-def test_values_that_look_alike_are_refused(tmp_path: Path) -> None:
+def test_values_that_look_alike_are_saved(tmp_path: Path) -> None:
     @action()
     def speak(state: Holds) -> Iterator[Holds]:
-        yield Holds(Silent(1 - state.silent.number))
+        yield Holds(Silent((state.silent.number + 1) % 9))
 
     spec = Spec(name="silent", initial_states=lambda bounds: [Holds(Silent(0))], actions=[speak])
+    learning.explore(spec, Limits(depth=5), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    resumed = learning.explore(spec, settings=CompiledSettings(resume=tmp_path / "saved"))
+    assert answers(resumed) == answers(learning.explore(spec))
+    assert resumed.statistics.distinct == 9
+
+
+def test_values_with_the_same_hash_are_refused(tmp_path: Path) -> None:
+    def number() -> Any:
+        class Number(enum.Enum):
+            ONE = 1
+
+        return Number.ONE
+
+    one, other = number(), number()  # of two classes with one name
+
+    @action()
+    def change(state: Holds) -> Iterator[Holds]:
+        yield Holds(other)
+
+    spec = Spec(name="alike", initial_states=lambda bounds: [Holds(one)], actions=[change])
     result = learning.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
-    assert result.note.endswith("a checkpoint cannot save Silent(), because a different value has the same hash")
+    assert result.note.endswith("cannot save <Number.ONE: 1>, because a different value has the same hash")
 
 
 def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 import pytest
 
-from leadline.checker import Spec, action, component, fuzz, invariant
+from leadline.checker import Spec, action, component, fuzz, invariant, put
 from leadline.checker.engines.compiled import search
 from leadline.checker.result import Limits, Statistics, WholeRead
 from leadline.checker.settings import CompiledSettings, RandomSettings
 from leadline.reports.runs.phrases import statistics_lines
+from tests.specs import learning
 from tests.specs.going_wrong import ONLY_LEARNED
 
 
@@ -166,3 +171,72 @@ def test_the_terminal_names_the_most_expensive_one_only_where_it_matters() -> No
     )
     assert "understood" not in last_line(90_000, reads)
     assert "understood" not in last_line(10_000, reads)
+
+
+class Pair(NamedTuple):
+    one: int = 0
+    two: int = 0
+
+
+@attrs.frozen
+class Doubled:
+    count: int = 0
+
+    @functools.cached_property
+    def twice(self) -> int:
+        return 2 * self.count
+
+
+@attrs.frozen
+class Cells:
+    cells: tuple[Doubled, ...] = component(default=(Doubled(),) * 6)
+    other: Any = 0
+
+
+@action(cell=range(6))
+def counts_up(state: Cells, cell: int) -> Iterator[Cells]:
+    if state.cells[cell].count < 3:
+        yield put(state, "cells", cell, "count", state.cells[cell].count + 1)
+
+
+HALF, TENTH, DAY, START = Fraction(1, 2), Decimal("0.1"), timedelta(1), datetime(2026, 1, 1)
+
+
+def plain(state: Cells) -> bool:
+    return all(each.count < 4 for each in state.cells)
+
+
+def doubled(state: Cells) -> bool:
+    return all(each.twice < 8 for each in state.cells)
+
+
+def halved(state: Cells) -> bool:
+    return all(each.count * HALF < 2 for each in state.cells)
+
+
+def tenths(state: Cells) -> bool:
+    return all(each.count * TENTH < 2 for each in state.cells)
+
+
+def days(state: Cells) -> bool:
+    return all(each.count * DAY < 4 * DAY for each in state.cells)
+
+
+def later(state: Cells) -> bool:
+    return all(START + each.count * DAY >= START for each in state.cells)
+
+
+@pytest.mark.parametrize(
+    ("other", "predicate"),
+    [(Pair(), plain), (0, doubled), (HALF, halved), (TENTH, tenths), (DAY, days), (START, later)],
+)
+def test_values_that_cannot_change_do_not_make_a_predicate_read_more(
+    other: Any, predicate: Callable[[Cells], bool]
+) -> None:
+    def searched(start: Cells, item: Any) -> Statistics:
+        spec = Spec(name="cells", initial_states=lambda _: [start], actions=[counts_up], properties=[item])
+        return learning.explore(spec).statistics
+
+    statistics = searched(Cells(other=other), invariant("it is well")(predicate))
+    assert (statistics.distinct, statistics.whole_reads) == (4**6, ())
+    assert statistics.calls == searched(Cells(), invariant("it is well")(plain)).calls

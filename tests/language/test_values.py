@@ -53,6 +53,14 @@ class Slotted:
         return str(self.value)
 
 
+@attrs.frozen(cache_hash=True)
+class Longer(Slotted):
+    """attrs enters the slots of the base that are declared again."""
+
+    value: Any = 0
+    more: Any = 0
+
+
 @dataclasses.dataclass(frozen=True)
 class Data:
     value: Any
@@ -143,6 +151,7 @@ EQUAL: list[tuple[Any, ...]] = [
     (frozenset({(Process(), 1)}), frozenset({(Process(0, 1), 1)})),
     (Slotted(1), Slotted(1, 1), Slotted(True)),
     (Data(1), Data(1, 1), Data(True)),
+    (Longer(value=1), Longer(value=True), Longer(value=1, hidden=1)),
     (Slots(1, 0), Slots(1, 1), Slots(True, 0)),
     (Ordered([(1, 0), (2, 0)]), Ordered([(2, 0), (1, 0)])),
 ]  # fmt: skip
@@ -190,7 +199,7 @@ def test_a_copy_is_the_same(value: Any) -> None:
     if type(value) not in (Version, type(copy)):
         assert same(copy.deepcopy(value), value)
         assert key(copy.deepcopy(value)) == key(value)
-    if type(value) in (Process, Slotted, Data, Slots, Loose, Version, Noted):
+    if type(value) in (Process, Slotted, Longer, Data, Slots, Loose, Version, Noted):
         made = copied(value)
         assert made is not value
         assert same(made, value)

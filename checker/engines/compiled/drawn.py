@@ -77,7 +77,7 @@ class DrawnSteps(Generic[S]):
         instances = spec.with_drawn(spec.instances[self._tree], state)
         steps = [(each, after) for each in instances for after in spec.take(each, state)]
         if self._expander.tuning.in_order:
-            steps.sort(key=lambda step: content("", step[1]))
+            steps.sort(key=lambda step: content("", step[1], is_part=True))
         return tuple(each for each, _ in steps)
 
     def first_to(self, indices: NDArray[np.int64]) -> list[ActionInstance[S]]:

@@ -338,7 +338,7 @@ class Caller(Generic[S]):
         reads = recorder.reads
         changes = [{slot: number for slot, number in step.items() if reads.get(slot) != number} for step in steps]
         if self.tuning.in_order and len(successors) > 1:
-            order = sorted(range(len(successors)), key=lambda place: content("", successors[place]))
+            order = sorted(range(len(successors)), key=lambda place: content("", successors[place], is_part=True))
             changes = [changes[place] for place in order]
         return Call(reads, recorder.copied, _paths(recorder.enumerated), changes, frozenset(recorder.constructs))
 

@@ -57,8 +57,8 @@ class SlotHashes:
             self._known[slot] = count
 
     def _of_leaf(self, slot: int) -> Callable[[object], int]:
-        path = self._layout.domains[slot].path
-        return lambda value: content(path, value)
+        domain = self._layout.domains[slot]
+        return lambda value: content(domain.path, value, domain.is_part)
 
     def _of_member(self, number: int) -> Callable[[Any], int]:
         short, member = self._layout.members[number]

@@ -592,4 +592,4 @@ class Walks(Generic[S]):
 
 
 def _content(state: object) -> int:
-    return content(type(state).__name__, state)
+    return content(type(state).__name__, state, is_part=True)
