@@ -80,7 +80,8 @@ class Learner(Generic[S]):
         """
         effort = self.tables.effort
         jobs = [job for job, wanted in asked if effort.is_worthwhile(job[0], wanted, states)]
-        self.make(jobs)
+        if jobs:
+            self.make(jobs)
         return len(asked) - len(jobs)
 
     def make(self, jobs: list[Job]) -> None:

@@ -280,7 +280,8 @@ class Walks(Generic[S]):
         walked = self.steps - self.expanded + len(self._numbers) + begins
         at_once = max(1, min(MOST, MOST_NEXT // (self._looked // max(self.steps, 1) + 1)))
         taken = frontier.take(max(0, min(EXPANSIONS * walked - self.expanded, at_once)))
-        self._begin_walks(begins, taken)
+        if begins:
+            self._begin_walks(begins, taken)
         self._block = self._walking.followed_by(taken)
         self._store.put(0, self._block.states, np.zeros(len(self._block.nodes), np.int64))
 
