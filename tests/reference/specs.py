@@ -21,7 +21,7 @@ from typing import Any
 
 import attrs
 
-from leadline.checker import Kind, Property, Spec
+from leadline.checker import Kind, Property, Spec, SpecError
 from tests.reference import grammar, liveness
 from tests.reference.search import Search, TooLarge
 from tests.reference.values import Refused
@@ -131,11 +131,15 @@ def refused(kind: str, seed: int) -> Text | None:
     for _ in range(20):
         model = grammar.model(kind, chance)
         made = _damaged(model, chance) if kind == "door" else _written(model, [], "")
-        spec = made.load()
+        made = attrs.evolve(made, name=f"{kind} {seed} refused")
+        try:
+            spec = made.load()
+        except SpecError:
+            return made  # a decorator, or `Spec`, refuses it
         try:
             Search(spec, made.most).run()
         except Refused:
-            return attrs.evolve(made, name=f"{kind} {seed} refused")
+            return made
         except (TooLarge, TypeError, LookupError):
             continue
         finally:
