@@ -6,8 +6,9 @@ next states.
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import attrs
@@ -23,10 +24,13 @@ from leadline.checker.parameters import (
     takes_state,
     with_values,
 )
-from leadline.checker.values import distinct
+from leadline.checker.values import distinct, key
 
 S = TypeVar("S")
 P = ParamSpec("P")
+
+Identity = tuple[str, Hashable]
+"""The name of an action, and the values of some of its parameters; see `ActionInstance.identity_by`."""
 
 FAIRNESS = {
     "": "the action may be neglected for ever",
@@ -63,7 +67,7 @@ class Action(Generic[S, P]):
             disturbance, or an empty string. Only liveness properties depend on it.
         drawn: for each parameter whose values are drawn from the state, a function that takes the state and returns the
             values. The instances in `Spec.instances` have values only for the other parameters; see
-            `ActionInstance.with_drawn`.
+            `ActionInstance.steps`.
     """
 
     name: str
@@ -92,9 +96,12 @@ class Action(Generic[S, P]):
         return [ActionInstance(self, combination) for combination in itertools.product(*values)]
 
 
-@attrs.frozen(repr=False, cache_hash=True)
+@attrs.frozen(repr=False, eq=False)
 class ActionInstance(Generic[S]):
     """An action with a value for each of its parameters, such as ``replicate(leader=0, follower=1)``.
+
+    Two instances are equal if they have the same action and the same values; see `leadline.checker.values.key`. Their
+    text can be the same although they are not equal, and different although they are.
 
     Attributes:
         action: the action.
@@ -112,16 +119,51 @@ class ActionInstance(Generic[S]):
         known = dict(zip(self.action.domains, self.values, strict=True))
         return known if self.drawn is None else known | dict(zip(self.action.drawn, self.drawn, strict=True))
 
+    def identity_by(self, parameters: Iterable[str]) -> Identity:
+        """Return a value that two instances share if and only if their actions have the same name, and the given
+        parameters have the same values.
+        """
+        arguments = self.arguments
+        return self.action.name, tuple((name, key(arguments.get(name))) for name in sorted(parameters))
+
+    @functools.cached_property
+    def identity(self) -> Identity:
+        """The value of `identity_by` for all parameters. Instances of different specs can share it."""
+        return self.identity_by(self.arguments)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, ActionInstance):
+            return NotImplemented
+        return self.action is other.action and self.identity == other.identity
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash(self.identity)
+
+    def __hash__(self) -> int:
+        return self._hash
+
     def successors(self, state: S) -> Iterator[S]:
         """Return an iterator over the next states of a state. It is empty if the action is not enabled in the state."""
         if not self.action.drawn:
             return self.action.function(state, *self.values)
-        return self._successors_of_drawn(state)
+        return (successor for _, successor in self.steps(state))
 
-    def _successors_of_drawn(self, state: S) -> Iterator[S]:
-        function, arguments, drawn = self.action.function, self.arguments, self.action.drawn
-        for values in self._drawn_in(state) if self.drawn is None else [self.drawn]:
-            yield from function(state, **{**arguments, **dict(zip(drawn, values, strict=True))})
+    def steps(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
+        """Yield the steps from a state. Each step is given as this instance with the values that are drawn from the
+        state, and the next state. An instance that has drawn values has no steps if the state does not have them.
+        """
+        if not self.action.drawn:
+            for successor in self.action.function(state, *self.values):
+                yield self, successor
+            return
+        for drawn in self._drawn_in(state):
+            instance = ActionInstance(self.action, self.values, drawn)
+            if self.drawn is None or instance == self:
+                for successor in self.action.function(state, **instance.arguments):
+                    yield instance, successor
 
     def _drawn_in(self, state: S) -> list[tuple[Any, ...]]:
         """Return the distinct combinations of the values that are drawn from a state. Each value is hashed, so that a
@@ -139,33 +181,15 @@ class ActionInstance(Generic[S]):
                 raise SpecError(f"{owner}: a value drawn from the state must be hashable: {error}") from None
         return list(itertools.product(*combinations))
 
-    def with_drawn(self, state: S) -> list[ActionInstance[S]]:
-        """Return a copy of this instance for each combination of the values that are drawn from a state, in the order
-        of `successors`. If the action draws no values, return only this instance.
-        """
-        if not self.action.drawn or self.drawn is not None:
-            return [self]
-        return [ActionInstance(self.action, self.values, values) for values in self._drawn_in(state)]
-
-    def of_step(self, before: S, after: S) -> ActionInstance[S]:
-        """Return a copy of this instance that contains the drawn values of a step. If several combinations of values
-        lead to the same state, return the first one, sorted by content. If the action draws no values, return this
-        instance.
-
-        Parameters:
-            before, after: the states before and after the step, which this instance can take.
-        """
-        if not self.action.drawn or self.drawn is not None:
-            return self
-        for instance in sorted(self.with_drawn(before), key=lambda each: content("", each.drawn)):
-            if any(state == after for state in instance.successors(before)):
-                return instance
-        return self
-
     @property
     def of_search(self) -> ActionInstance[S]:
         """This instance without drawn values. It is an element of `Spec.instances`."""
         return self if self.drawn is None else attrs.evolve(self, drawn=None)
+
+    @functools.cached_property
+    def rank(self) -> int:
+        """The content hash of the drawn values. Sorting by it gives the same order in every process."""
+        return content("", self.drawn)
 
     @property
     def sentence(self) -> str:

@@ -101,9 +101,9 @@ class CoverageCounts:
     """The coverage of a search.
 
     Attributes:
-        instances: the coverage of each action instance, keyed by the instance as text. An action that draws values from
-            the state has an instance for each combination of drawn values that is enabled in an expanded state, except
-            in a random search.
+        instances: the coverage of each action instance, keyed by the instance as text; see `named`. An action that
+            draws values from the state has an instance for each combination of drawn values that is enabled in an
+            expanded state, except in a random search.
         shown: for each property that is a witness or has a premise, the number of distinct states in which the witness
             or the premise is true. Step witnesses are not counted.
         fields: the values of each field in the distinct states, keyed by the path of the field. In a path, ``[]`` means
@@ -126,7 +126,7 @@ def instance_coverage(
     generated: Mapping[ActionInstance[S], int],
     distinct: Mapping[ActionInstance[S], int],
 ) -> dict[str, InstanceCoverage]:
-    """Return the coverage of each action instance, keyed by the instance as text.
+    """Return the coverage of each action instance, keyed by the instance as text; see `named`.
 
     Parameters:
         spec: the spec.
@@ -137,18 +137,32 @@ def instance_coverage(
     for instance in generated:
         if instance.drawn is not None:
             drawn.setdefault(instance.of_search, []).append(instance)
-    found = {}
+    shown: list[ActionInstance[S]] = []
     for instance in spec.instances:
-        named = drawn.get(instance, [])
-        for each in sorted(named, key=_in_text_order) if 0 < len(named) <= MOST_DRAWN else [instance]:
-            counts = (counted.get(each, 0) for counted in (enabled, generated, distinct))
-            found[str(each)] = InstanceCoverage(*counts)
+        several = drawn.get(instance, [])
+        shown += sorted(several, key=_in_text_order) if 0 < len(several) <= MOST_DRAWN else [instance]
+    return {
+        name: InstanceCoverage(*(counted.get(each, 0) for counted in (enabled, generated, distinct)))
+        for name, each in named(shown).items()
+    }
+
+
+def named(instances: Iterable[ActionInstance[S]]) -> dict[str, ActionInstance[S]]:
+    """Return a dict that contains the given action instances, keyed by their text. If several instances have the same
+    text, a number is added to the text of the second one and of those that follow, as in ``send(to=m) (2)``.
+    """
+    found: dict[str, ActionInstance[S]] = {}
+    for instance in instances:
+        name, number = str(instance), 2
+        while name in found:
+            name, number = f"{instance} ({number})", number + 1
+        found[name] = instance
     return found
 
 
-def _in_text_order(instance: ActionInstance[S]) -> tuple[int, str]:
+def _in_text_order(instance: ActionInstance[S]) -> tuple[int, str, int]:
     """Return a sort key that puts shorter texts first, so that ``send(to=9)`` comes before ``send(to=10)``."""
-    return len(str(instance)), str(instance)
+    return len(str(instance)), str(instance), instance.rank
 
 
 class FieldValues:

@@ -425,20 +425,25 @@ class Spec(Generic[S]):
         return tuple(in_order(found) if isinstance(returned, Set) else found)  # a set has no order
 
     def take(self, instance: ActionInstance[S], state: S) -> list[S]:
-        """Return the next states to which one action instance leads from a state, in canonical form (see `canonical`).
+        """Return the next states to which one action instance leads from a state. For the details, see `steps`."""
+        return [successor for _, successor in self.steps(instance, state)]
+
+    def steps(self, instance: ActionInstance[S], state: S) -> list[tuple[ActionInstance[S], S]]:
+        """Return the steps that one action instance takes from a state.
 
         Parameters:
             instance: the action instance.
             state: the state.
 
         Returns:
-            The next states. Empty if the action is not enabled in the state.
+            For each step, the action instance with the values that are drawn from the state, and the next state in
+            canonical form (see `canonical`). Empty if the action is not enabled in the state.
 
         Raises:
             SpecError: if the action raised an exception, or yielded something that is not a valid state.
         """
-        successors = guarded(f"action {instance}", lambda: list(instance.successors(state)))
-        for successor in successors:
+        steps = guarded(f"action {instance}", lambda: list(instance.steps(state)))
+        for _, successor in steps:
             if type(successor) is not type(state):
                 raise wrong_state(f"action {instance}", instance.action.function, type(state), successor)
             try:
@@ -450,7 +455,9 @@ class Spec(Generic[S]):
             except RecursionError as error:
                 raise SpecError(f"action {instance} yields a state that is nested too deeply to be hashed") from error
         try:
-            return [self._canonical(successor, state) for successor in successors]
+            if instance.action.drawn:  # equal sets have the same text in canonical form
+                steps = [(attrs.evolve(taken, drawn=canonical(taken.drawn)), successor) for taken, successor in steps]
+            return [(taken, self._canonical(successor, state)) for taken, successor in steps]
         except SpecError as error:
             raise SpecError(f"action {instance}: {error}") from error
 
@@ -462,34 +469,35 @@ class Spec(Generic[S]):
             check_state(state, before)  # it raises an error that names the field
             raise
 
-    def successors(self, state: S, *, drawn: bool = False) -> Iterator[tuple[ActionInstance[S], S]]:
+    def taken(self, instance: ActionInstance[S], before: S, after: S) -> ActionInstance[S]:
+        """Return an action instance with the values that a step draws from the state. If it leads from one state to the
+        other with several values, choose the first ones in an order that is the same in every process. If it does not
+        lead there, return the given instance.
+
+        Raises:
+            SpecError: see `steps`.
+        """
+        if not instance.action.drawn or instance.drawn is not None:
+            return instance
+        taken = (each for each, successor in self.steps(instance, before) if successor == after)
+        return min(taken, key=lambda each: each.rank, default=instance)
+
+    def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
         """Yield an (action instance, next state) pair for every step from a state.
 
         Parameters:
             state: the state.
-            drawn: whether to yield instances that contain drawn values instead of those in `instances`. The order of
-                the steps is the same.
 
         Yields:
-            The pairs. If `within` is false for the state, there are none.
+            The pairs. The instances contain the values that are drawn from the state. If `within` is false for the
+            state, there are no pairs.
 
         Raises:
-            SpecError: see `take` and `is_within`.
+            SpecError: see `steps` and `is_within`.
         """
-        if not self.is_within(state):
-            return
-        for instance in self.instances:
-            for each in self.with_drawn(instance, state) if drawn else [instance]:
-                for successor in self.take(each, state):
-                    yield each, successor
-
-    def with_drawn(self, instance: ActionInstance[S], state: S) -> list[ActionInstance[S]]:
-        """Return a copy of an action instance for each combination of the values that are drawn from a state.
-
-        Raises:
-            SpecError: if a domain raised an exception, or returned something invalid.
-        """
-        return guarded(f"action {instance}", lambda: instance.with_drawn(state))
+        if self.is_within(state):
+            for instance in self.instances:
+                yield from self.steps(instance, state)
 
     def complaint(self, item: Property, *states: S, differ: Callable[[S, S], bool] = operator.ne) -> str | None:
         """Return the first reason why a property is false, or None if the property is true; see `Property.complaint`.

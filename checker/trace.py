@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
 
@@ -22,7 +23,8 @@ class Trace(Generic[S]):
     Attributes:
         spec: the spec, with its bounds.
         states: the states in order. There is at least one state.
-        instances: the action instances between the states. There is one fewer than there are states.
+        instances: the action instances between the states. There is one fewer than there are states. Values that are
+            drawn from a state are added to an instance that lacks them; see `Spec.taken`.
         about: the property that the last state or step violates, or the witness that it satisfies. None if the trace
             was not recorded for a property.
         loop: for a lasso (a trace that ends in a loop), the index of the state where the loop begins, otherwise None.
@@ -32,6 +34,7 @@ class Trace(Generic[S]):
     Raises:
         ValueError: if the number of action instances does not match the number of states, or if `loop` is not the index
             of a state that is equal to the last state.
+        SpecError: if an action that draws values from a state raised an exception.
     """
 
     spec: Spec[S]
@@ -49,6 +52,8 @@ class Trace(Generic[S]):
             raise ValueError(f"the loop cannot begin at state {self.loop}: the trace has {len(self.states)} states")
         if self.loop is not None and self.states[self.loop] != self.states[-1]:
             raise ValueError(f"the last state is not equal to state {self.loop}, at which the loop begins")
+        steps = zip(self.instances, self.states, self.states[1:], strict=False)
+        object.__setattr__(self, "instances", tuple(itertools.starmap(self.spec.taken, steps)))
 
     def __len__(self) -> int:
         """Return the number of states, including the initial state, as TLC does."""
@@ -56,11 +61,8 @@ class Trace(Generic[S]):
 
     @property
     def steps(self) -> Iterator[Step[S]]:
-        """An iterator over the steps in order. Their action instances contain the values drawn from states."""
-        return (
-            Step(before, instance.of_step(before, after), after)
-            for before, instance, after in zip(self.states, self.instances, self.states[1:], strict=False)
-        )
+        """An iterator over the steps in order."""
+        return map(Step, self.states, self.instances, self.states[1:])
 
     @property
     def loop_steps(self) -> list[Step[S]]:

@@ -275,7 +275,7 @@ def _of_steps(search: _Search) -> Iterator[Change]:
     """Leave one action instance at a time out of the counterexample, and yield each such change with its result."""
     if search.item.kind is Kind.DEADLOCK:  # fewer actions cannot explain why no action is enabled
         return
-    for instance in dict.fromkeys(search.trace.instances):
+    for instance in dict.fromkeys(each.of_search for each in search.trace.instances):
         world = world_without(search.trace, instance, search.item)
         answer: Answer = "does not mend" if world is None else search.answer_of_search(world)
         yield Change("step", repr(instance), answer, instance.sentence)

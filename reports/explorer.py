@@ -66,7 +66,7 @@ def path_of(trace: Trace[object]) -> Path:
     numbers = [trace.spec.initials().index(trace.states[0])]
     for step in trace.steps:
         possible = list(trace.spec.successors(step.before))
-        taken = step.instance.of_search, step.after
+        taken = step.instance, step.after
         if taken not in possible:
             raise TraceError(f"{trace.spec.name} does not allow {step.instance} in this state")
         numbers.append(possible.index(taken))

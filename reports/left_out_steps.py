@@ -43,13 +43,13 @@ def world_without(trace: Trace[object], left_out: ActionInstance[object], item: 
 
     Parameters:
         trace: the counterexample.
-        left_out: the action instance to leave out.
+        left_out: the action instance to leave out, without values that are drawn from states.
         item: the property that the counterexample violates.
 
     Returns:
         The spec of this world, or None if no action instance remains.
     """
-    kept = set(trace.instances) - {left_out}
+    kept = {instance.of_search for instance in trace.instances} - {left_out}
     actions = tuple(
         _Chosen(action.name, action.function, action.domains, action.sentence, drawn=action.drawn, chosen=chosen)
         for action in trace.spec.actions

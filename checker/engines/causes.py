@@ -85,7 +85,7 @@ def _slice(trace: Trace[S]) -> list[Cause]:
     slots, last = len(paths), len(rows) - 1
     reads, writes = [set[int]()], [set[int]()]
     for number, instance in enumerate(trace.instances):
-        call = caller.make(spec.instances.index(instance), (rows[number],))
+        call = caller.make(spec.instances.index(instance.of_search), (rows[number],))
         reads.append(set(call.reads))
         writes.append({slot for slot in range(slots) if rows[number][slot] != rows[number + 1][slot]})
     checks = (*caller.state_checks, *caller.step_checks)

@@ -285,13 +285,14 @@ class Prefix(Generic[S]):
         if spec.is_within(state):
             for instance in spec.instances:
                 try:
-                    steps = in_order(spec.take(instance, state))
+                    steps = spec.steps(instance, state)
                 except SpecError:
                     found[f"action {instance}"] = -1
                     continue
-                hashes = sorted({content("", after, is_part=True) for after in steps})
-                found[f"action {instance}"] = digest(*map(str, hashes))
-                successors += steps
+                hashes = sorted({(content("", after, is_part=True), each.rank) for each, after in steps})
+                earlier = found.get(f"action {instance}")  # of another instance with the same text
+                found[f"action {instance}"] = digest(str(earlier), *map(str, hashes))
+                successors += in_order([after for _, after in steps])
         for item in self._step_checks:
             verdicts = {
                 (

@@ -130,7 +130,7 @@ class OracleSearch(Generic[S]):
         spec, within = self.spec, self._within(self.arrivals)
         enabled = Counter[ActionInstance[S]]()
         for state in within[: self.statistics.expanded]:
-            taken = {instance for instance, _ in spec.successors(state, drawn=True)}
+            taken = {instance for instance, _ in spec.successors(state)}
             enabled.update(taken | {instance.of_search for instance in taken})
         values = FieldValues(self.tuning.field_values)
         values.add_all(within)
@@ -219,7 +219,7 @@ class OracleSearch(Generic[S]):
     def _expand(self, state: S) -> None:
         self.purity.check(state)
         steps = 0
-        for instance, successor in self.spec.successors(state, drawn=self.limits.coverage):
+        for instance, successor in self.spec.successors(state):
             steps += 1
             self._step(state, instance, successor)
         if self._deadlock and not steps and not self.spec.is_final(state):
@@ -233,7 +233,7 @@ class OracleSearch(Generic[S]):
             self._found(successor, [(state, instance.of_search)])
             count.distinct += successor not in self.outside
             if self.limits.coverage and successor not in self.outside:
-                self._distinct.update({instance, instance.of_search})
+                self._distinct.update({instance.of_search, self.spec.taken(instance.of_search, state, successor)})
         elif successor in self._in_level:
             self.arrivals[successor].append((state, instance.of_search))
         self.statistics.generated += 1

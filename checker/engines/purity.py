@@ -95,14 +95,15 @@ class Purity(Generic[S]):
             before: a copy of the state. An error is raised if the state differs from this copy, because a call has
                 changed it.
         """
-        outcomes: dict[str, object] = {}
+        outcomes: dict[str, Any] = {}
         steps: list[S] = []
         for instance in self.spec.instances:
-            successors = self.spec.take(instance, state)
+            taken = self.spec.steps(instance, state)
             if before != state:
                 raise SpecError(f"action {instance} changed the state that it was given: it must yield a new state")
-            outcomes[f"action {instance}"] = Counter(successors)
-            steps += successors
+            found = outcomes.setdefault(f"action {instance}", Counter[tuple[int, S]]())
+            found.update((each.rank, after) for each, after in taken)
+            steps += (after for _, after in taken)
         for item in self._state_checks:
             outcomes[f"{item.kind.value} {item.name}"] = self.spec.complaint(item, state) is None
         for item in self._step_checks:

@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.engines.budget import Budget
@@ -184,15 +184,16 @@ class _Check(Generic[S]):
 
     def _found(self, state: S, successors: Sequence[S]) -> dict[str, object]:
         """Return the results of all actions and properties for a state, keyed by name."""
-        spec, found = self._spec, dict[str, object]()
+        spec, found = self._spec, dict[str, Any]()
         for item in self._state_checks:
             found[f"{item.kind.value} {item.name}"] = self._holds(item, state)
         if spec.is_within(state):
             for instance in spec.instances:
+                taken = found.setdefault(f"action {instance}", Counter())
                 try:
-                    found[f"action {instance}"] = Counter(spec.take(instance, state))
+                    taken.update((each.rank, after) for each, after in spec.steps(instance, state))
                 except SpecError:
-                    found[f"action {instance}"] = None
+                    taken[instance] += 1
         for item in self._step_checks:
             found[f"{item.kind.value} {item.name}"] = [self._holds(item, state, after) for after in successors]
         return found

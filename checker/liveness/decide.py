@@ -32,7 +32,7 @@ from typing import TypeVar
 import attrs
 
 from leadline.checker.action import ActionInstance
-from leadline.checker.liveness.fairness import Condition, condition_of, disturbs, heals
+from leadline.checker.liveness.fairness import Condition, disturbs, heals
 from leadline.checker.liveness.graph import StateGraph
 from leadline.checker.liveness.lasso import FairSet, Need, shortest
 from leadline.checker.properties import Kind, Property
@@ -180,26 +180,30 @@ def _taken(graph: StateGraph[S], component: set[int], quiet: bool) -> set[Condit
     """Return the fairness conditions that are taken by steps between states of a component; see
     `leadline.checker.liveness.fairness`.
     """
-    taken = set()
-    for index in component:
-        for instance, target in graph.steps[index]:
-            if target in component and not (quiet and disturbs(instance)):
-                taken.add(condition_of(graph.spec, instance))
+    taken = {
+        graph.conditions[instance] for index in component for instance, _ in _inside(graph, component, quiet, index)
+    }
     return {condition for condition in taken if condition is not None}
+
+
+def _inside(
+    graph: StateGraph[S], component: set[int], quiet: bool, index: int
+) -> Iterator[tuple[ActionInstance[S], int]]:
+    """Yield the steps from a state that do not leave a component."""
+    for instance, target in graph.steps[index]:
+        if target in component and not (quiet and disturbs(instance)):
+            yield instance, target
 
 
 def _needs(graph: StateGraph[S], component: set[int], quiet: bool, again: set[int] | None) -> list[Need]:
     """Return the conditions that a loop in a component must satisfy; see `FairSet`."""
     needs = [] if again is None else [Need(component & again, ())]
-    enabled = {condition for index in component for condition in graph.enabled[index]}
-    for condition in sorted(enabled, key=lambda condition: condition.name):
+    for condition in {condition for index in component for condition in graph.enabled[index]}:
         steps = {
             (index, target)
             for index in component
-            for instance, target in graph.steps[index]
-            if target in component
-            and not (quiet and disturbs(instance))
-            and condition_of(graph.spec, instance) == condition
+            for instance, target in _inside(graph, component, quiet, index)
+            if graph.conditions[instance] == condition
         }
         idle = {index for index in component if condition not in graph.enabled[index]}
         needs.append(Need(idle if not condition.strong else (), steps))
@@ -208,8 +212,7 @@ def _needs(graph: StateGraph[S], component: set[int], quiet: bool, again: set[in
 
 def _after(graph: StateGraph[S], component: set[int], quiet: bool, index: int) -> list[int]:
     """Return the next states of a state that are in the same component."""
-    steps = graph.steps[index]
-    return [target for instance, target in steps if target in component and not (quiet and disturbs(instance))]
+    return [target for _, target in _inside(graph, component, quiet, index)]
 
 
 def _instance(graph: StateGraph[S], before: int, after: int, *, quiet: bool) -> ActionInstance[S]:
@@ -217,7 +220,7 @@ def _instance(graph: StateGraph[S], before: int, after: int, *, quiet: bool) -> 
     found = [
         instance for instance, target in graph.steps[before] if target == after and not (quiet and disturbs(instance))
     ]
-    return next((instance for instance in found if condition_of(graph.spec, instance)), found[0]).of_search
+    return next((instance for instance in found if graph.conditions[instance]), found[0])
 
 
 def _way(before: Ways, last: tuple[int, bool]) -> list[int]:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import attrs
 
-from leadline.checker.action import Action, ActionInstance, fair_parameters
+from leadline.checker.action import ActionInstance, Identity, fair_parameters
 from leadline.checker.parameters import with_values
 from leadline.checker.spec import Spec
 
@@ -26,13 +26,16 @@ class Condition:
     """A fairness condition.
 
     Attributes:
-        name: the name of the action, or the instance as text, for example ``fetch(follower=1)``. This includes values
-            that are drawn from the state.
+        identity: the action, and the values of the parameters that the condition distinguishes, which can be drawn from
+            the state; see `ActionInstance.identity_by`.
         strong: whether the condition is strong instead of weak.
+        name: the name of the action, or the instance as text, for example ``fetch(follower=1)``. Two conditions can
+            have the same name, and one condition can have several.
     """
 
-    name: str
+    identity: Identity
     strong: bool
+    name: str = attrs.field(eq=False)
 
     @property
     def rule(self) -> str:
@@ -46,16 +49,14 @@ def condition_of(spec: Spec[S], instance: ActionInstance[S]) -> Condition | None
     if not fair:
         return None
     strength, _, each = fair.partition(" ")
-    name = repr(instance) if each else instance.action.name
-    if named := fair_parameters(fair):
-        name = with_values(instance.action.name, {each: instance.arguments.get(each) for each in named})
-    return Condition(name, strength == "strong")
-
-
-def depends_on_drawn(spec: Spec[S], action: Action[S, ...]) -> bool:
-    """Return whether the fairness of an action distinguishes the values that the action draws from the state."""
-    fair = spec.fair(action)
-    return bool(action.drawn.keys() & fair_parameters(fair)) or (bool(action.drawn) and fair.endswith(" each"))
+    arguments = instance.arguments
+    named = fair_parameters(fair) or (list(arguments) if each else [])
+    name = (
+        with_values(instance.action.name, {name: arguments.get(name) for name in named})
+        if each
+        else instance.action.name
+    )
+    return Condition(instance.identity_by(named), strength == "strong", name)
 
 
 def disturbs(instance: ActionInstance[S]) -> bool:

@@ -25,6 +25,7 @@ class StateGraph(Generic[S]):
         steps: for each state, its steps in the order of the spec's actions. Each step is a pair (action instance, index
             of the next state).
         open_states: the indices of the states whose steps are not all known; see `Spec.is_open`.
+        conditions: the fairness condition of each action instance in `steps`, or None if its action is not fair.
         enabled: for each state, the fairness conditions that are enabled in it.
     """
 
@@ -33,6 +34,7 @@ class StateGraph(Generic[S]):
     initials: list[int]
     steps: list[list[tuple[ActionInstance[S], int]]]
     open_states: set[int]
+    conditions: dict[ActionInstance[S], Condition | None]
     enabled: list[frozenset[Condition]]
 
     @classmethod
@@ -49,13 +51,13 @@ class StateGraph(Generic[S]):
         steps, open_states = [], set()
         for index, state in enumerate(found):
             visit()
-            after = ((instance, number[successor]) for instance, successor in spec.successors(state, drawn=True))
+            after = ((instance, number[successor]) for instance, successor in spec.successors(state))
             steps.append([(instance, target) for instance, target in after if target != index])
             if spec.is_open(state):
                 open_states.add(index)
-        kinds = {instance: condition_of(spec, instance) for each in steps for instance, _ in each}
-        enabled = [frozenset(filter(None, (kinds[instance] for instance, _ in each))) for each in steps]
-        return cls(spec, found, [number[state] for state in spec.initials()], steps, open_states, enabled)
+        conditions = {instance: condition_of(spec, instance) for instance in {each for row in steps for each, _ in row}}
+        enabled = [frozenset(filter(None, (conditions[instance] for instance, _ in each))) for each in steps]
+        return cls(spec, found, [number[state] for state in spec.initials()], steps, open_states, conditions, enabled)
 
     def where(self, holds: Callable[[S], bool]) -> set[int]:
         """Return the indices of the states for which a function returns true."""

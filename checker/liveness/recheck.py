@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import attrs
 
+from leadline.checker.action import Identity
 from leadline.checker.liveness.fairness import Condition, condition_of, disturbs, heals
 from leadline.checker.properties import Kind, Property
 from leadline.checker.spec import Spec
@@ -58,38 +59,38 @@ def neglected(trace: Trace[S]) -> list[Neglected]:
     spec, states = trace.spec, trace.states[trace.loop :]
     quiet = trace.about is not None and trace.about.quiet
     pairs = list(itertools.pairwise(states)) or [(states[0], states[0])]
-    enabled: Counter[str] = Counter()
-    taken: set[str] = set()
-    shown: dict[str, tuple[bool, Condition | None]] = {}
-    sentences: dict[str, set[str]] = defaultdict(set)
-    parts: set[str] = set()  # the instances of fair actions that have no fairness condition of their own
+    enabled: Counter[Identity] = Counter()
+    taken: set[Identity] = set()
+    shown: dict[Identity, tuple[str, Identity, bool, Condition | None]] = {}
+    sentences: dict[Identity, set[str]] = defaultdict(set)
+    parts: set[Identity] = set()  # the instances of fair actions that have no fairness condition of their own
     for before, after in pairs:
-        here = set()
-        for instance, successor in spec.successors(before, drawn=True):
+        here = set[Identity]()
+        for instance, successor in spec.successors(before):
             if successor == before:
                 continue
             condition, disturbing = condition_of(spec, instance), disturbs(instance)
-            whole, names = instance.action.name, {instance.action.name, repr(instance)}
-            shown.setdefault(whole, (disturbing, None))
-            shown.setdefault(repr(instance), (disturbing, None))
+            whole, own = instance.identity_by(()), instance.identity
+            shown.setdefault(whole, (instance.action.name, whole, disturbing, None))
+            shown.setdefault(own, (repr(instance), whole, disturbing, None))
             if condition is not None:
-                shown[condition.name] = disturbing, condition
-                names.add(condition.name)
-                parts |= {repr(instance)} - {condition.name}
+                shown[condition.identity] = condition.name, whole, disturbing, condition
+                parts |= {own} - {condition.identity}
+            names = {whole, own, *([] if condition is None else [condition.identity])}
             here |= names
-            for name in names:
-                sentences[name].add(instance.sentence)
+            for each in names:
+                sentences[each].add(instance.sentence)
             if successor == after and not (quiet and disturbing):
                 taken |= names
         enabled.update(here)
     found = []
-    for name, (disturbing, condition) in shown.items():
-        always = enabled[name] == len(pairs)
+    for each, (name, whole, disturbing, condition) in shown.items():
+        always = enabled[each] == len(pairs)
         unfair = condition is not None and (condition.strong or always)
-        is_part = name.endswith(")") and name.partition("(")[0] not in taken and not unfair
-        if name not in taken and not is_part:
-            (sentence,) = sentences[name] if len(sentences[name]) == 1 else ("",)
-            why = "" if unfair else WEAK if condition is not None else PART if name in parts else ""
+        is_part = each != whole and whole not in taken and not unfair
+        if each not in taken and not is_part:
+            (sentence,) = sentences[each] if len(sentences[each]) == 1 else ("",)
+            why = "" if unfair else WEAK if condition is not None else PART if each in parts else ""
             found.append((not unfair, disturbing, Neglected(name, always, len(states) == 1, unfair, sentence, why)))
     return [item for _, _, item in sorted(found, key=lambda each: each[:2])]
 

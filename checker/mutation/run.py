@@ -18,6 +18,7 @@ import psutil
 
 from leadline.checker.action import action
 from leadline.checker.bounds import bounds_text
+from leadline.checker.content import content
 from leadline.checker.engines import ENGINES, memory
 from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import LeadlineError
@@ -368,11 +369,12 @@ def _steps(spec: Spec[S]) -> dict[bytes, str]:
             waiting.append(state)
         return texts[state]
 
-    found = {_digest("", "", text(state)): "" for state in spec.initials()}
+    found = {_digest("", "", "", text(state)): "" for state in spec.initials()}
     while waiting:
         state = waiting.pop()
         for instance, after in spec.successors(state):
-            found[_digest(texts[state], str(instance), text(after))] = instance.action.name
+            values = str(content("", tuple(instance.arguments.items())))
+            found[_digest(texts[state], instance.action.name, values, text(after))] = instance.action.name
     return found
 
 

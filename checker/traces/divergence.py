@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from leadline.checker.action import ActionInstance
+from leadline.checker.action import ActionInstance, Identity
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
@@ -47,7 +47,8 @@ class Parting:
 def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
     """Perform the actions of a trace in a second spec.
 
-    If an action leads to several states in the second spec, the state that is also in the trace is chosen if possible.
+    An action is performed with the same values, also with those that are drawn from the state. If it leads to several
+    states in the second spec, the state that is also in the trace is chosen if possible.
 
     Parameters:
         trace: a trace of the first spec.
@@ -59,19 +60,18 @@ def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
     Raises:
         SpecError: if the first state of the trace is not an initial state of the second spec.
     """
-    twins = {repr(instance): instance for instance in spec.instances}
     states = [state for state in spec.initials() if state == trace.states[0]]
     if not states:
         raise _differ(trace.spec, spec)
     taken: list[ActionInstance[S]] = []
     refused: ActionInstance[S] | None = None
     for step in trace.steps:
-        twin = twins.get(repr(step.instance.of_search))
-        successors = [] if twin is None else spec.take(twin, states[-1])
-        if twin is None or not successors:
+        possible = _steps(spec, states[-1]).get(step.instance.identity, [])
+        if not possible:
             refused = step.instance
             break
-        states.append(next((state for state in successors if state == step.after), successors[0]))
+        twin, after = next((each for each in possible if each[1] == step.after), possible[0])
+        states.append(after)
         taken.append(twin)
     return Parting(trace, Trace(spec, states, taken), refused)
 
@@ -92,16 +92,15 @@ def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None
         SpecError: if the specs have no initial state in common.
         NoPartingYet: if the limit was reached before a difference was found.
     """
-    twins = {repr(instance): instance for instance in second.instances}
     other = {state: state for state in second.initials()}
     arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {state: [] for state in first.initials() if state in other}
     if not arrivals:
         raise _differ(first, second)
     waiting = list(arrivals)
     for state in waiting:  # a queue that grows during the loop
+        their_steps = _steps(second, other[state])
         for instance, successor in first.successors(state):
-            twin = twins.get(repr(instance))
-            theirs = [] if twin is None else second.take(twin, other[state])
+            theirs = [after for _, after in their_steps.get(instance.identity, [])]
             if successor not in theirs:
                 before = next(shortest_traces(shortest_path_graph(arrivals, [state]), state, first))
                 longer = Trace(first, (*before.states, successor), (*before.instances, instance))
@@ -114,6 +113,15 @@ def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None
                 f"{first.name} and {second.name} do not differ in the {counted(max_states, 'state')} searched"
             )
     return None
+
+
+def _steps(spec: Spec[S], state: S) -> dict[Identity, list[tuple[ActionInstance[S], S]]]:
+    """Return the steps of each action instance from a state, whether or not `Spec.within` is true for it."""
+    found: dict[Identity, list[tuple[ActionInstance[S], S]]] = {}
+    for each in spec.instances:
+        for instance, after in spec.steps(each, state):
+            found.setdefault(instance.identity, []).append((instance, after))
+    return found
 
 
 def _differ(first: Spec[Any], second: Spec[Any]) -> SpecError:

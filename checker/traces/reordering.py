@@ -66,7 +66,7 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
         A trace of the same length. The result does not depend on the engine.
     """
     numbers = {instance: number for number, instance in enumerate(trace.spec.instances)}
-    own = [numbers[instance] for instance in trace.instances]
+    own = [numbers[instance.of_search] for instance in trace.instances]
     reached: dict[tuple[S, tuple[int, ...]], _Ways[S]] = {
         (trace.states[0], tuple(sorted(own))): {None: _Way(0, (), trace.states[:1])}
     }

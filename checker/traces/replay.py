@@ -35,9 +35,9 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
     states = [_initial(spec, recorded.states[0])]
     instances: list[ActionInstance[S]] = []
     for index, target in enumerate(recorded.states[1:], start=1):
-        instance = _instance(spec, index, target, states[-1])
-        states.append(_follow(spec, index, instance, states, target))
-        instances.append(instance.of_search)
+        instance, state = _follow(spec, index, _instances(spec, index, target, states[-1]), states, target)
+        states.append(state)
+        instances.append(instance)
     if recorded.loop is not None and states[recorded.loop] != states[-1]:
         raise TraceError(
             f"every step is as recorded, but the last state is not equal to state {recorded.loop}, "
@@ -74,32 +74,38 @@ def _initial(spec: Spec[S], target: RecordedState) -> S:
     raise TraceError(f"the recorded initial state is not an initial state of the spec: {first}")
 
 
-def _instance(spec: Spec[S], index: int, target: RecordedState, before: S) -> ActionInstance[S]:
+def _instances(spec: Spec[S], index: int, target: RecordedState, before: S) -> list[ActionInstance[S]]:
+    """Return the action instances that the file can mean. There are several if their values are written alike."""
     if target.action is None:
         raise TraceError(f'step {index} does not name its action: "#meta" lacks "action" or "parameters"')
     names = [action.name for action in spec.actions]
     if target.action not in names:
         raise TraceError(f"step {index}: {spec.name} has no action {target.action!r}{nearest(target.action, names)}")
-    drawn: set[str] = set()
-    for instance in spec.instances:
-        if instance.action.name == target.action:
-            drawn |= instance.action.drawn.keys()
-            for each in spec.with_drawn(instance, before):
-                if {name: encode(value) for name, value in each.arguments.items()} == target.arguments:
-                    return each
+    known = [instance for instance in spec.instances if instance.action.name == target.action]
+    drawn = known[0].action.drawn.keys()
+    if drawn:
+        known = list(dict.fromkeys(each for instance in known for each, _ in spec.steps(instance, before)))
+    found = [
+        each for each in known if {name: encode(value) for name, value in each.arguments.items()} == target.arguments
+    ]
+    if found:
+        return found
     where = f", and {' and '.join(sorted(drawn))} drawn from the previous state" if drawn else ""
     raise TraceError(f"step {index}: {target.label} is not possible with {spec.named_bounds}{where}")
 
 
-def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list[S], target: RecordedState) -> S:
-    successors = spec.take(instance, states[-1])
-    for successor in successors:
+def _follow(
+    spec: Spec[S], index: int, instances: list[ActionInstance[S]], states: list[S], target: RecordedState
+) -> tuple[ActionInstance[S], S]:
+    steps = [step for instance in instances for step in spec.steps(instance, states[-1])]
+    for instance, successor in steps:
         if not _difference(successor, states[0], target):
-            return successor
-    if not successors:
-        raise TraceError(f"step {index}: {instance} is not enabled in the previous state")
+            return instance, successor
+    if not steps:
+        raise TraceError(f"step {index}: {instances[0]} is not enabled in the previous state")
+    instance, successor = steps[0]
     raise TraceError(
-        f"step {index}: {instance} leads to a different state: {_difference(successors[0], states[0], target)}"
+        f"step {index}: {instance} leads to a different state: {_difference(successor, states[0], target)}"
     )
 
 

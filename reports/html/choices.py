@@ -58,14 +58,13 @@ def choices(trace: Trace[object], number: int, link: Link | None = None) -> tupl
     taken = (trace.instances[number], trace.states[number + 1]) if number < len(trace.instances) else None
     found = []
     for place, (instance, after) in enumerate(spec.successors(state)):
-        shown = instance.of_step(state, after)
         different = changes(before, rows_of(spec, after))
         outcome = [f"{each.row}: {each.column} {each.before or '-'} → {each.after or '-'}" for each in different]
         more = [f"and {len(outcome) - MOST_CHANGES} more"] if len(outcome) > MOST_CHANGES else []
         found.append(
             Choice(
-                words=visible(shown.sentence or repr(shown)),
-                label=visible(repr(shown)),
+                words=visible(instance.sentence or repr(instance)),
+                label=visible(repr(instance)),
                 outcome="; ".join([*outcome[:MOST_CHANGES], *more]) or "no visible change",
                 violated=tuple(violated(spec, state, after)),
                 taken=(instance, after) == taken,

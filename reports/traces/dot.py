@@ -39,7 +39,7 @@ def dot(spec: Spec[S], graph: StateGraph, trace: Trace[S] | None = None) -> str:
     names = {state: f"s{number}" for number, state in enumerate(graph)}
     first = set(spec.initials())
     path = list(trace.steps) if trace is not None else []
-    steps = {(step.before, step.instance.of_search, step.after) for step in path}
+    steps = {(step.before, step.instance, step.after) for step in path}
     on_path = set(trace.states) if trace is not None else set()
     for state, name in names.items():
         filled = _violates(spec, state) if trace is None else state == trace.states[-1]
@@ -50,7 +50,7 @@ def dot(spec: Spec[S], graph: StateGraph, trace: Trace[S] | None = None) -> str:
     for before, after, step in graph.edges(data=True):
         instance = step["instance"]
         looks = {"penwidth": "3"} if (before, instance, after) in steps else {}
-        drawing.edge(names[before], names[after], escape(visible(repr(instance.of_step(before, after)))), **looks)
+        drawing.edge(names[before], names[after], escape(visible(repr(instance))), **looks)
     return str(drawing.source).expandtabs(4)
 
 

@@ -196,8 +196,7 @@ def _events_of(found: Sequence[Cause], trace: Trace[object]) -> list[Event]:
 
 
 def _event_of(cause: Cause, trace: Trace[object]) -> Event:
-    before, after = trace.states[cause.state - 1 : cause.state + 1]
-    instance = trace.instances[cause.state - 1].of_step(before, after)
+    instance = trace.instances[cause.state - 1]
     steps = [str(state + 1) for state in cause.readers]
     listed = " and ".join(filter(None, [", ".join(steps[:-1]), *steps[-1:]]))
     readers = [f"by step{'s' if len(steps) > 1 else ''} {listed}"] if steps else []

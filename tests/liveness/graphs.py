@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import attrs
 
@@ -77,14 +78,25 @@ def drawn(seed: int, most: int = 5) -> Drawn:
 
 def spec_of(graph: Drawn, *, draws: bool = False) -> Spec[Node]:
     """The graph as a spec. If `draws` is set, the actions draw their instances from the state."""
+    return Spec(
+        name="graph",
+        initial_states=lambda bounds: [Node(index) for index in graph.initials],
+        actions=[_action(graph, number, draws) for number in range(3)],
+        properties=properties_of(graph),
+        cut=(lambda state: state.at in graph.cut) if graph.cut else None,
+    )
 
-    def p(state: Node) -> bool:
+
+def properties_of(graph: Drawn) -> list[Property]:
+    """Properties of states with an attribute `at`, one of each kind."""
+
+    def p(state: Any) -> bool:
         return state.at in graph.p
 
-    def q(state: Node) -> bool:
+    def q(state: Any) -> bool:
         return state.at in graph.q
 
-    properties = [
+    return [
         attrs.evolve(make(q), name=f"{make(q).kind.name}_{number}".lower())
         for number, make in enumerate(
             (
@@ -101,13 +113,6 @@ def spec_of(graph: Drawn, *, draws: bool = False) -> Spec[Node]:
             )
         )
     ]
-    return Spec(
-        name="graph",
-        initial_states=lambda bounds: [Node(index) for index in graph.initials],
-        actions=[_action(graph, number, draws) for number in range(3)],
-        properties=properties,
-        cut=(lambda state: state.at in graph.cut) if graph.cut else None,
-    )
 
 
 def _action(graph: Drawn, number: int, draws: bool) -> Action[Node, [int]]:

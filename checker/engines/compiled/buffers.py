@@ -7,13 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from leadline.checker.engines.learning.arrays import AnswerArrays, SuccessorArrays
+from leadline.checker.engines.learning.calls import Outcome
 from leadline.checker.engines.learning.packing import Packing
 
 STEPS_A_STATE = 4
 """The initial size of a buffer: the number of next states for each state of a block."""
-
-Steps = Sequence[dict[int, int]]
-"""The steps of an action instance. Each step maps each slot that it writes to the index of the new value."""
 
 
 class Buffers:
@@ -25,18 +23,20 @@ class Buffers:
         words: the number of words per packed state.
         step_checks: the number of predicates on steps.
         regions: the number of regions in the hash table of states; see `kernel.insert`.
+        draws: whether an action draws values from the state.
 
     Attributes:
-        begins, found, hashes, parents, trees, routes, regions, places, shown: see `SuccessorArrays`.
+        begins, found, hashes, parents, trees, labels, routes, regions, places, shown: see `SuccessorArrays`.
     """
 
-    def __init__(self, parts: int, states: int, words: int, step_checks: int, regions: int) -> None:
+    def __init__(self, parts: int, states: int, words: int, step_checks: int, regions: int, *, draws: bool) -> None:
         room = STEPS_A_STATE * states + 64
         self.begins = np.empty((parts, states), np.uint32)
         self.found = np.empty((parts, room, words), np.uint64)
         self.hashes = np.empty((parts, room), np.uint64)
         self.parents = np.empty((parts, room), np.uint32)
         self.trees = np.empty((parts, room), np.uint32)
+        self.labels = np.empty((parts, room if draws else 0), np.uint32)
         self.routes = np.empty((parts, room), np.uint32)
         self.regions = np.zeros((parts, regions + 1), np.int64)
         self.places = np.empty((parts, room), np.int64)
@@ -58,7 +58,7 @@ class Buffers:
 
     def grow(self) -> None:
         """Double the number of next states that each part can hold. The existing entries are kept."""
-        for name in ("found", "hashes", "parents", "trees", "routes", "places", "shown"):
+        for name in ("found", "hashes", "parents", "trees", "labels", "routes", "places", "shown"):
             setattr(self, name, np.concatenate([getattr(self, name), np.zeros_like(getattr(self, name))], axis=1))
 
 
@@ -78,18 +78,22 @@ class UnlearnedSteps:
             - `begins`: for each state, the position of its first call; followed by the total number of calls.
             - `keep`, `put`: for each step and each word of a packed state, the mask of the bits to keep, and the bits
               to set.
+            - `labels`: see `TransitionTables`.
     """
 
-    def __init__(self, answers: Sequence[Sequence[tuple[int, Steps]]], packing: Packing) -> None:
+    def __init__(self, answers: Sequence[Sequence[tuple[int, Sequence[Outcome]]]], packing: Packing) -> None:
         begins, trees, starts, counts = [0], [], [], []
         outcomes: list[tuple[list[int], list[int]]] = []
+        labels: list[int] = []
         for of_state in answers:
             for tree, steps in of_state:
                 trees.append(tree)
                 starts.append(len(outcomes))
                 counts.append(len(steps))
-                outcomes += (packing.change(step) for step in steps)
+                outcomes += (packing.change(changes) for _, changes in steps)
+                labels += (label for label, _ in steps)
             begins.append(len(trees))
         bits = np.array(outcomes, np.uint64).reshape(len(outcomes), 2, packing.words)
         columns = [np.array(column, np.int64) for column in (begins, trees, starts, counts)]
-        self.arrays = AnswerArrays._make([*columns, *(np.ascontiguousarray(bits[:, side]) for side in range(2))])
+        keep, put = (np.ascontiguousarray(bits[:, side]) for side in range(2))
+        self.arrays = AnswerArrays._make([*columns, keep, put, np.array(labels, np.uint32)])

@@ -20,7 +20,7 @@ from leadline.checker.engines.compiled.buffers import Buffers, UnlearnedSteps
 from leadline.checker.engines.compiled.store import MOST_STATES, Store
 from leadline.checker.engines.evidence import still_evaluated
 from leadline.checker.engines.learning.arrays import CountArrays
-from leadline.checker.engines.learning.calls import Changes
+from leadline.checker.engines.learning.calls import Outcome
 from leadline.checker.engines.learning.enabled_index import EnabledIndex
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.learner import Learner
@@ -398,12 +398,12 @@ class Expander(Generic[S]):
         """Return buffers for the next states of each part of a block. Reuse existing buffers if possible."""
         count, words, step_checks = len(parts.cursors), self.store.packing.words, len(self.tables.step_checks)
         states = int(np.diff(parts.ends).max())
-        buffers = self._buffers
+        buffers, draws = self._buffers, len(self.tables.labels) > 0
         if buffers is None or buffers.found.shape[::2] != (count, words) or buffers.begins.shape[1] < states:
-            buffers = self._buffers = Buffers(count, states, words, step_checks, self.workers.count)
+            buffers = self._buffers = Buffers(count, states, words, step_checks, self.workers.count, draws=draws)
         return buffers
 
-    def _steps_from(self, indices: NDArray[np.int64]) -> list[list[tuple[int, list[Changes]]]]:
+    def _steps_from(self, indices: NDArray[np.int64]) -> list[list[tuple[int, list[Outcome]]]]:
         """For each of the given states, call the action instances whose paths are unknown, and return their steps."""
         tables, found = self.tables, []
         for index, codes in zip(indices, self.leaves(indices, 0, tables.instances), strict=True):

@@ -1,6 +1,7 @@
 """Compiled loops over the graph of all states and steps, for liveness properties.
 
-For each step, ``targets`` contains the next state, and ``labels`` contains the action instance. The steps of state
+For each step, ``targets`` contains the next state, and ``labels`` the number of the action instance in
+`Caller.numbered`. The steps of state
 ``s`` are stored from index ``starts[s]`` up to, but not including, ``starts[s + 1]``. A step that leads back to ``s``
 does not count for fairness.
 
@@ -45,7 +46,7 @@ def add_rows(first, last, filled, generated, kept, regions, is_fair, start, star
         Two numbers. The first is the number of next states that the search has not found. It is 0 if the spec's actions
         are pure functions. The second is meaningless; see `kernel.insert`.
     """
-    begins, found, hashes, parents, trees, _, _, _, _ = generated
+    begins, found, hashes, parents, trees, drawn, _, _, _, _ = generated
     states, _, _, _, table = kept
     size, missing, touched = len(table) // regions, 0, np.uint64(0)
     entries, number = np.empty(BATCH, np.uint64), 0
@@ -79,7 +80,8 @@ def add_rows(first, last, filled, generated, kept, regions, is_fair, start, star
         starts[index] = start
         place, is_settled = begins[index - first], True
         while place < filled and parents[place] == index:
-            targets[start], labels[start] = hashes[place], trees[place]
+            targets[start] = hashes[place]
+            labels[start] = drawn[place] if len(drawn) and drawn[place] else trees[place]
             is_settled = is_settled and (targets[start] == index or not is_fair[trees[place]])
             start += 1
             place += 1

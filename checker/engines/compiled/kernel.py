@@ -198,8 +198,8 @@ def _pause(cursor, last, turn, waited, waiting):
 def expand(part, packed, answered, first, generated, wanted, guarding, first_step, reads, learned):
     """Generate the next states of the remaining states of a part, and write them to the part's buffer.
 
-    For each next state, the loop also writes the hash, the predecessor, the action instance, and the results of the
-    predicates on the step. If a path of a state is unknown, the state is deferred to a later call.
+    For each next state, the loop also writes the hash, the predecessor, the action instance, its label, and the results
+    of the predicates on the step. If a path of a state is unknown, the state is deferred to a later call.
 
     Parameters:
         part, packed, generated, guarding, learned: the named tuples `Part`, `Packed`, `SuccessorArrays`, `Guarding`
@@ -216,10 +216,10 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
     """
     cursor, last, waiting, unknown, rows = part
     states, outside, word, shift, mask = packed
-    answer_begins, answer_trees, answer_start, answer_count, answer_keep, answer_put = answered
-    begins, found, hashes, parents, trees, routes, regions, _, shown = generated
+    answer_begins, answer_trees, answer_start, answer_count, answer_keep, answer_put, answer_labels = answered
+    begins, found, hashes, parents, trees, labels, routes, regions, _, shown = generated
     always, pairs, guards = guarding
-    pool, leaf_start, leaf_count, keep, put = learned
+    pool, leaf_start, leaf_count, keep, put, outcome_labels = learned
     slots, predicates = len(word), len(wanted)
     values, both = np.empty(slots, np.int64), np.empty(2 * slots, np.int64)
     still = np.empty(predicates, np.int32)
@@ -289,6 +289,8 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
                     hashes[place] = _hash(found, place)
                     parents[place] = index
                     trees[place] = tree
+                    if len(labels):
+                        labels[place] = answer_labels[outcome] if code == 0 else outcome_labels[outcome]
                     place += 1
             if full:
                 break
@@ -416,7 +418,7 @@ def append(part, count, first, last, filled, generated, max_states, kept, counte
     Returns:
         Whether the limit was reached.
     """
-    begins, found, _, found_parents, trees, _, _, places, shown = generated
+    begins, found, _, found_parents, trees, _, _, _, places, shown = generated
     states, parents, arrivals, outside, table = kept
     counters, counts, dead, seen, seen_at = counted
     own = np.zeros((counts.shape[1], 2), np.int64)  # a shared cache line with another worker's counts would be slow
@@ -555,7 +557,7 @@ def first_not_found(begin, end, ends, filled, generated, states, parents, arriva
         filled: for each part, the number of filled entries in its buffer.
         generated: the next states of all parts; see `SuccessorArrays`.
     """
-    begins, found, _, found_parents, trees, _, _, _, _ = generated
+    begins, found, _, found_parents, trees, _, _, _, _, _ = generated
     part = 0
     for index in range(begin, end):
         parent = np.int64(parents[index])
@@ -683,7 +685,7 @@ def steps_into(part, packed, targets, table, steps, instances, learned):
     """
     cursor, last, waiting, unknown, rows = part
     states, outside, word, shift, mask = packed
-    pool, leaf_start, leaf_count, keep, put = learned
+    pool, leaf_start, leaf_count, keep, put, _ = learned
     values = np.empty(len(word), np.int64)
     new = np.empty((1, states.shape[1]), np.uint64)
     full, turn, waited = False, 0, _taken_up(cursor)

@@ -129,7 +129,7 @@ def _called(expander: Expander[S], indices: list[int], targets: NDArray[np.uint6
         row = expander.row(index)
         for tree in range(tables.instances):
             steps = tables.steps(tree, row)
-            for step in tables.caller.steps(tree, row) if steps is None else steps:
+            for _, step in tables.caller.steps(tree, row) if steps is None else steps:
                 after = packing.pack(tables.caller.row_after(row, step)).tobytes()
                 if after in wanted:
                     found.append((index, tree, wanted[after]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
@@ -9,6 +10,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.checker.action import ActionInstance
 from leadline.checker.coverage import FieldCoverage, FieldValues
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.compiled.position import Position
@@ -16,6 +18,7 @@ from leadline.checker.engines.compiled.resumption import SpecChanged
 from leadline.checker.engines.compiled.snapshot import Snapshot
 from leadline.checker.engines.compiled.store import Store
 from leadline.checker.engines.evidence import Sighting
+from leadline.checker.engines.learning.calls import Outcome
 from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.observing.nodes import Leaf, Node, Parts, Struct
 from leadline.checker.properties import DEADLOCK, Property
@@ -151,6 +154,78 @@ def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
         for place, tree in np.argwhere(codes == 0).tolist():
             found[tree] += expander.is_enabled(tree, int(indices[place]))
     return found
+
+
+def drawn_counts(
+    expander: Expander[S], initials: int, expanded: int, generated: Sequence[int]
+) -> list[dict[ActionInstance[S], int]]:
+    """Count the steps of instances with drawn values.
+
+    Parameters:
+        expander: the expander, which holds the states and the transition tables.
+        initials: the number of initial states.
+        expanded: the number of states whose steps were all counted. They are the first states.
+        generated: the number of steps of each instance in `Spec.instances`. If a limit interrupted the search, the
+            number includes steps of the state that was being expanded.
+
+    Returns:
+        Three counts for each instance with drawn values: the states in which it is enabled, its steps, and its steps
+        that led to a new state; see `InstanceCoverage`. If several instances with the same values in
+        `ActionInstance.values` lead to the same new state, the step belongs to the one that `Spec.taken` chooses.
+    """
+    store, numbered, spec = expander.store, expander.tables.caller.numbered, expander.tables.spec
+    enabled, taken, distinct = (Counter[int]() for _ in range(3))
+    for tree in [tree for tree, instance in enumerate(spec.instances) if instance.action.drawn]:
+        counted = 0
+        for first in range(0, expanded, BLOCK):
+            for states, steps in _by_leaf(expander, tree, expander.indices_within(first, min(first + BLOCK, expanded))):
+                labels = Counter(label for label, _ in steps)
+                counted += len(states) * len(steps)
+                enabled.update(dict.fromkeys(labels, len(states)))
+                taken.update({label: len(states) * times for label, times in labels.items()})
+        if counted < generated[tree]:
+            steps = expander.learner.steps(tree, expander.row(expanded))
+            taken.update(label for label, _ in steps[: generated[tree] - counted])
+        for first in range(initials, store.count, BLOCK):
+            new = expander.indices_within(first, min(first + BLOCK, store.count))
+            new = new[store.arrivals[new] == tree]
+            for places, steps in _by_leaf(expander, tree, store.parents[new].astype(np.int64)):
+                missing = new[places]
+                for label, changes in sorted(steps, key=lambda step: numbered[step[0]].rank):
+                    keep, put = np.array(store.packing.change(changes), np.uint64)
+                    before = store.states[store.parents[missing]]
+                    found = ((before & keep) | put == store.states[missing]).all(axis=1)
+                    distinct[label] += int(np.count_nonzero(found))
+                    missing = missing[~found]
+    counts = enabled, taken, distinct
+    return [{numbered[label]: count for label, count in each.items()} for each in counts]
+
+
+def _by_leaf(
+    expander: Expander[S], tree: int, indices: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], list[Outcome]]]:
+    """Group states by the steps of an action instance that draws values. Call the action where they are not known.
+
+    Parameters:
+        expander: the expander, which holds the states and the transition tables.
+        tree: the index of the action instance.
+        indices: the indices of the states.
+
+    Yields:
+        The places in `indices` of states with the same steps, and these steps.
+    """
+    tables, codes = expander.tables, expander.leaves(indices, tree, 1)[:, 0]
+    for code in np.unique(codes).tolist():
+        places = np.flatnonzero(codes == code)
+        if code:
+            first = int(tables.leaf_start[-code - 1])
+            yield places, tables.outcomes[first : first + int(tables.leaf_count[-code - 1])]
+            continue
+        for place in places.tolist():  # not learned, or forgotten
+            expander.watch.pause()
+            steps = expander.learner.steps(tree, expander.row(int(indices[place])))
+            expander.learner.note_values()
+            yield np.array([place]), steps
 
 
 def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]:

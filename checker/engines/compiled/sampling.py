@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Generic, TypeVar
 
-import attrs
 import numpy as np
 
 from leadline.checker.action import ActionInstance
@@ -87,9 +86,10 @@ def check_steps(graph: PackedGraph[S]) -> int:
     expander, (starts, targets, labels) = graph.expander, graph.rows
     spec, layout = expander.tables.spec, expander.layout
 
-    def described(instance: ActionInstance[S], after: list[int]) -> tuple[object, ...]:
-        of_spec = attrs.evolve(instance, drawn=None)
-        return of_spec, condition_of(spec, instance), disturbs(instance), tuple(after)
+    def described(
+        instance: ActionInstance[S], after: list[int]
+    ) -> tuple[ActionInstance[S], object, bool, tuple[int, ...]]:
+        return instance, condition_of(spec, instance), disturbs(instance), tuple(after)
 
     chosen = sample(expander.store.count, expander.tuning)
     for index in chosen:
@@ -99,8 +99,8 @@ def check_steps(graph: PackedGraph[S]) -> int:
             described(graph.instances[label], expander.row(target))
             for label, target in zip(labels[steps].tolist(), targets[steps].tolist(), strict=True)
         )
-        found = Counter(described(each, layout.row(after)) for each, after in spec.successors(state, drawn=True))
-        for of_spec, *_ in (known - found) | (found - known):
-            tree = spec.instances.index(of_spec)
+        found = Counter(described(each, layout.row(after)) for each, after in spec.successors(state))
+        for instance, *_ in (known - found) | (found - known):
+            tree = spec.instances.index(instance.of_search)
             raise NotRecorded(tree, expander.tables.caller.name_of(tree))
     return len(chosen)

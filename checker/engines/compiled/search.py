@@ -19,7 +19,6 @@ from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.compiled import graph_loops, kernel, results
 from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
 from leadline.checker.engines.compiled.checkpoint import Checkpoint
-from leadline.checker.engines.compiled.drawn import drawn_counts
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.compiled.moving import Moved
 from leadline.checker.engines.compiled.paths import Paths, steps_into
@@ -301,7 +300,7 @@ class CompiledSearch(Generic[S]):
         try:
             expanded = int(expander.store.counters[kernel.EXPANDED])
             enabled = results.enabled_counts(expander, expanded)
-            drawn = drawn_counts(expander, len(self._initials), expanded, at.counts[:, 0].tolist())
+            drawn = results.drawn_counts(expander, len(self._initials), expanded, at.counts[:, 0].tolist())
             fields = results.field_coverage(expander, expander.store.count)
         except (StopSearch, KeyboardInterrupt, MemoryError):
             self._note = self._note or "coverage was not counted: it was stopped"

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from leadline.checker.action import ActionInstance
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.compiled import graph_loops, kernel
-from leadline.checker.engines.compiled.drawn import BLOCK, DrawnSteps
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.learning.arrays import Flags
 from leadline.checker.errors import SpecError
-from leadline.checker.liveness.fairness import condition_of, depends_on_drawn, disturbs
+from leadline.checker.liveness.fairness import condition_of, disturbs
 from leadline.checker.result import Stop, StopKind
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
@@ -36,10 +35,9 @@ class PackedGraph(Generic[S]):
 
     Attributes:
         expander: contains all states.
-        rows: the graph; see `graph_loops`. The labels are indices in `instances`.
+        rows: the graph; see `graph_loops`.
         settled: for each state, whether no fairness condition is enabled in it.
-        instances: the action instances of the steps: first those of the spec, then those with drawn values. The latter
-            exist only for actions whose fairness depends on the drawn values.
+        instances: the action instances of the steps; see `Caller.numbered`.
         bits: for each action instance, the bit of its fairness condition. The shape is (action instances, words).
         strong: the bits of the strong conditions, one word per column of `bits`.
         disturbing: for each action instance, whether it is perturbing.
@@ -69,14 +67,12 @@ class PackedGraph(Generic[S]):
         if states > graph_loops.MOST_STATES or steps > graph_loops.MOST_STEPS:
             found = f"{counted(states, 'state')} and {counted(steps, 'step')}"
             raise StopSearch(Stop(StopKind.MEMORY, f"found {found}, too many to check liveness"))
-        drawn = [tree for tree, instance in enumerate(spec.instances) if depends_on_drawn(spec, instance.action)]
-        label = np.dtype(np.uint32) if drawn else expander.store.arrivals.dtype
+        label = expander.tables.labels.dtype if len(expander.tables.labels) else expander.store.arrivals.dtype
         expander.watch.need(steps * (4 + label.itemsize) + states * 5)
         rows = np.zeros(states + 1, np.uint32), np.empty(steps, np.uint32), np.empty(steps, label)
-        settled, instances = np.zeros(states, np.bool_), list(spec.instances)
+        settled = np.zeros(states, np.bool_)
         _generate(expander, rows, settled)
-        for tree in drawn:
-            _name_drawn(expander, rows, tree, instances)
+        instances = list(expander.tables.caller.numbered)
         bits, strong = _conditions(spec, instances)
         return cls(expander, rows, settled, instances, bits, strong, np.array(list(map(disturbs, instances))))
 
@@ -97,7 +93,7 @@ class PackedGraph(Generic[S]):
         labels = [label for target, label in self.steps(before) if target == after]
         labels = [label for label in labels if not (quiet and self.disturbing[label])]
         best = next((label for label in labels if self.bits[label].any()), labels[0])
-        return self.instances[best].of_search
+        return self.instances[best]
 
 
 def _conditions(spec: Spec[S], instances: Sequence[ActionInstance[S]]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -112,32 +108,6 @@ def _conditions(spec: Spec[S], instances: Sequence[ActionInstance[S]]) -> tuple[
             bits[place, word] = np.uint64(1) << np.uint64(bit)
             strong[word] |= bits[place, word] if condition.strong else np.uint64(0)
     return bits, strong
-
-
-def _name_drawn(expander: Expander[S], rows: Rows, tree: int, instances: list[ActionInstance[S]]) -> None:
-    """Replace the label of an instance that draws values with the labels of instances that have the drawn values.
-
-    Parameters:
-        expander: contains all states.
-        rows: the graph. Its labels are changed.
-        tree: the label to be replaced.
-        instances: the instance of each label. Instances with drawn values are added to this list.
-    """
-    starts, _, labels = rows
-    drawn, number = DrawnSteps(expander, tree), dict[ActionInstance[S], int]()
-    for first in range(0, len(starts) - 1, BLOCK):
-        expander.watch.pause()
-        last = min(first + BLOCK, len(starts) - 1)
-        places = int(starts[first]) + np.flatnonzero(labels[starts[first] : starts[last]] == tree)
-        states = first + np.searchsorted(starts[first : last + 1], places, side="right") - 1
-        named = [each for steps in drawn.of(np.unique(states)) for each in steps]
-        if len(named) != len(places):
-            raise SpecError("an action is not a pure function: it did not repeat all steps that the search found")
-        for each in named:
-            if each not in number:
-                number[each] = len(instances)
-                instances.append(each)
-        labels[places] = [number[each] for each in named]
 
 
 def _generate(expander: Expander[S], rows: Rows, settled: Flags) -> None:

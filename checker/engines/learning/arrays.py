@@ -68,6 +68,7 @@ class Learned(NamedTuple):
     leaf_count: Nodes
     keep: Words
     put: Words
+    labels: Places
 
 
 class Guarding(NamedTuple):
@@ -87,6 +88,7 @@ class AnswerArrays(NamedTuple):
     count: Any  # not `Numbers`, because the attribute hides the method `tuple.count`
     keep: Words
     put: Words
+    labels: Places
 
 
 class SuccessorArrays(NamedTuple):
@@ -98,6 +100,8 @@ class SuccessorArrays(NamedTuple):
         hashes: for each next state, its hash.
         parents: for each next state, its predecessor.
         trees: for each next state, the index of the action instance that leads to it.
+        labels: for each next state, the number of the action instance with its drawn values, or 0 if it has none; see
+            `Outcome`. Empty if no action draws values.
         routes: the positions of the next states, grouped by the region of the hash table to which they belong.
         regions: for each region, the position in `routes` where its next states begin; followed by the end of the last
             region.
@@ -110,6 +114,7 @@ class SuccessorArrays(NamedTuple):
     hashes: Words
     parents: Places
     trees: Places
+    labels: Places
     routes: Places
     regions: Numbers
     places: Numbers

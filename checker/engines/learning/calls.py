@@ -16,8 +16,8 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from leadline.checker.action import Action
-from leadline.checker.content import content, in_order
+from leadline.checker.action import Action, ActionInstance
+from leadline.checker.content import content
 from leadline.checker.engines.purity import BY_IDENTITY, Purity, fresh
 from leadline.checker.errors import SpecError
 from leadline.checker.observing.apart import Divided, Position, Run, lasting
@@ -48,6 +48,10 @@ Job = tuple[int, tuple[Row, ...]]
 Changes = dict[int, int]
 """The changes that a step makes to a state: the index of the new value for each slot that it writes."""
 
+Outcome = tuple[int, Changes]
+"""A step: the number of its action instance in `Caller.numbered`, and its changes. The number is 0 if the instance has
+no drawn values, so that different instances can share outcomes.
+"""
 
 NOT_RECORDED = "a use of a part of the state that cannot be recorded"
 
@@ -77,14 +81,14 @@ class Call:
         enumerated: the paths of the sets and bags that the call iterated over. It has therefore read all their members.
         constructs: code in the body of a loop over a collection, if the analysis does not support this code. Because of
             it, members count as read even if the call did not need them.
-        gave: the result. For an action, the changes that each step makes. For a predicate, whether the state or step
-            violates an invariant or satisfies a witness. For `Spec.distance`, the distance.
+        gave: the result. For an action, its steps. For a predicate, whether the state or step violates an invariant or
+            satisfies a witness. For `Spec.distance`, the distance.
     """
 
     reads: dict[int, int]
     copied: set[int]
     enumerated: set[str]
-    gave: list[Changes] | bool | float
+    gave: list[Outcome] | bool | float
     constructs: frozenset[Construct] = frozenset()
     positions: tuple[Position, ...] | None = None
     undivided: frozenset[Place] | None = None
@@ -96,7 +100,7 @@ class Call:
             known: for each slot, the number of values that have an index.
         """
         steps = self.gave if isinstance(self.gave, list) else []
-        return any(number >= known[slot] for step in steps for slot, number in step.items())
+        return any(number >= known[slot] for _, changes in steps for slot, number in changes.items())
 
 
 class Caller(Generic[S]):
@@ -118,6 +122,8 @@ class Caller(Generic[S]):
 
     Attributes:
         instances: the number of action instances, which is also the index of the first tree of a state predicate.
+        numbered: the action instances of all steps found so far: first those in `Spec.instances`, in the order of their
+            trees, and then those with drawn values.
         first_step: the index of the first tree of a step predicate.
         distance_tree: the index of the tree of the spec's distance. If the distance is not called, there is no such
             tree, and the index is the number of trees.
@@ -150,6 +156,8 @@ class Caller(Generic[S]):
         self.state_checks = spec.checks_of(*OF_STATES)
         self.step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self.instances = len(spec.instances)
+        self.numbered = list(spec.instances)
+        self._numbers: dict[ActionInstance[S], int] = {}
         self.first_step = self.instances + len(self.state_checks)
         self.distance_tree = self.first_step + len(self.step_checks)
         self._reach = self._reached()
@@ -298,18 +306,22 @@ class Caller(Generic[S]):
     def _take(self, tree: int, row: Row) -> Call:
         """Call an action on a real state, and again on a lazy state to record the slots that it reads."""
         instance, state = self.spec.instances[tree], self._state(row)
-        direct = self._successors(tree, state)
+        direct = self._direct(tree, state)
         recorder = self._recorder(tree, (row,))
         if self.precision[tree] == Precision.STATES:
             recorder.read_all()
-            return self._call(recorder, [dict(enumerate(self.layout.row(successor))) for successor in direct], direct)
+            return self._call(
+                recorder, [dict(enumerate(self.layout.row(successor))) for _, successor in direct], direct
+            )
         steps: list[Changes] | None = None
         failure: Construct | None = None
         try:
             recorded = list(instance.successors(recorder.state()))
             if len(recorded) != len(direct):
                 raise Mismatch
-            steps = [recorder.changes(*successors, state) for successors in zip(recorded, direct, strict=True)]
+            steps = [
+                recorder.changes(seen, successor, state) for seen, (_, successor) in zip(recorded, direct, strict=True)
+            ]
             del recorded
         except (NewKind, ShapeChanged, SpecError):
             raise
@@ -320,12 +332,12 @@ class Caller(Generic[S]):
         finally:
             recorder.end()
         if steps is None or recorder.looked_at or recorder.escaped:
-            for successor in direct:
+            for _, successor in direct:
                 self.layout.row(successor)  # raises if the shape of a component has changed
             return self._less_precisely(tree, (row,), failure)
         return self._call(recorder, steps, direct)
 
-    def _call(self, recorder: Recorder, steps: list[Changes], successors: list[S]) -> Call:
+    def _call(self, recorder: Recorder, steps: list[Changes], direct: list[tuple[ActionInstance[S], S]]) -> Call:
         """Return the recorded reads and the result of a call to an action.
 
         If the call read a slot, and a step writes the value that this slot already had, the result omits the slot.
@@ -333,38 +345,52 @@ class Caller(Generic[S]):
         Parameters:
             recorder: the recorder of the call.
             steps: for each step, the slots that it writes, with the indices of the written values.
-            successors: the next states, in the order of `steps`.
+            direct: the action instance and the next state of each step, as a direct call returned them.
         """
         reads = recorder.reads
-        changes = [{slot: number for slot, number in step.items() if reads.get(slot) != number} for step in steps]
-        if self.tuning.in_order and len(successors) > 1:
-            order = sorted(range(len(successors)), key=lambda place: content("", successors[place], is_part=True))
-            changes = [changes[place] for place in order]
-        return Call(reads, recorder.copied, _paths(recorder.enumerated), changes, frozenset(recorder.constructs))
+        gave = [
+            (self.label_of(instance), {slot: number for slot, number in step.items() if reads.get(slot) != number})
+            for step, (instance, _) in zip(steps, direct, strict=True)
+        ]
+        if self.tuning.in_order and len(direct) > 1:
+            order = sorted(range(len(direct)), key=lambda place: content("", direct[place][1], is_part=True))
+            gave = [gave[place] for place in order]
+        return Call(reads, recorder.copied, _paths(recorder.enumerated), gave, frozenset(recorder.constructs))
 
-    def steps(self, tree: int, row: Row) -> list[Changes]:
-        """Call an action instance without recording its reads. Return the changes that each step makes to the state.
+    def label_of(self, instance: ActionInstance[S]) -> int:
+        """Return the number of an action instance for an `Outcome`."""
+        if instance.drawn is None:
+            return 0
+        number = self._numbers.get(instance)
+        if number is None:
+            number = self._numbers[instance] = len(self.numbered)
+            self.numbered.append(instance)
+        return number
+
+    def steps(self, tree: int, row: Row) -> list[Outcome]:
+        """Call an action instance without recording its reads, and return its steps.
 
         Parameters:
             tree: the index of the action instance's decision tree.
             row: the state.
         """
         state = self._state(row)
-        successors = self._successors(tree, state)
-        successors = in_order(successors) if self.tuning.in_order else successors
-        return [self.layout.changes(state, after, row) for after in successors]
+        direct = self._direct(tree, state)
+        if self.tuning.in_order:
+            direct.sort(key=lambda step: content("", step[1], is_part=True))
+        return [(self.label_of(instance), self.layout.changes(state, after, row)) for instance, after in direct]
 
-    def _successors(self, tree: int, state: S) -> list[S]:
-        """Return the next states of an action instance. Repeat some calls to check that the action is pure.
+    def _direct(self, tree: int, state: S) -> list[tuple[ActionInstance[S], S]]:
+        """Return the steps of an action instance; see `Spec.steps`. Repeat some calls to check that the action is pure.
 
         Parameters:
             tree: the index of the action instance's decision tree.
             state: the state.
         """
         instance = self.spec.instances[tree]
-        found = self.spec.take(instance, state)
-        self._keep(found)
-        if self._is_made_again(tree) and Counter(found) != Counter(self.spec.take(instance, fresh(state))):
+        found = self.spec.steps(instance, state)
+        self._keep([after for _, after in found])
+        if self._is_made_again(tree) and Counter(found) != Counter(self.spec.steps(instance, fresh(state))):
             raise SpecError(f"{self.name_of(tree)} is not deterministic: {BY_IDENTITY.format('next states')}")
         return found
 

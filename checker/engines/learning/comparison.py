@@ -108,7 +108,8 @@ class Comparison(Generic[S]):
         return self.action(tree, row, state)
 
     def action(self, tree: int, row: Row, state: S) -> list[tuple[Changes, S]]:
-        """Compare the known steps of an action instance in a state with the steps that a call returns.
+        """Compare the known steps of an action instance in a state with the steps that a call returns, including the
+        values that they draw from the state.
 
         Parameters:
             tree: the index of the action instance's decision tree.
@@ -123,13 +124,19 @@ class Comparison(Generic[S]):
         steps = self.tables.steps(tree, row)
         if steps is None:
             return []
-        successors = self.caller.spec.take(self.caller.spec.instances[tree], state)
-        taken = [_sorted(self.layout.changes(state, successor, row)) for successor in successors]
-        known = [_sorted({slot: number for slot, number in step.items() if row[slot] != number}) for step in steps]
+        direct = self.caller.spec.steps(self.caller.spec.instances[tree], state)
+        taken = [
+            (self.caller.label_of(instance), _sorted(self.layout.changes(state, successor, row)))
+            for instance, successor in direct
+        ]
+        known = [
+            (label, _sorted({slot: number for slot, number in changes.items() if row[slot] != number}))
+            for label, changes in steps
+        ]
         if sorted(taken) != sorted(known):  # the order may differ if it depends on a set
             raise NotRecorded(tree, self.caller.name_of(tree))
-        in_order = dict(zip(taken, successors, strict=True))
-        return [(step, in_order[changes]) for step, changes in zip(steps, known, strict=True)]
+        after = {changes: successor for (_, changes), (_, successor) in zip(taken, direct, strict=True)}
+        return [(changes, after[written]) for (_, changes), (_, written) in zip(steps, known, strict=True)]
 
     def property(self, tree: int, rows: tuple[Row, ...], states: tuple[S, ...], found: bool | None = None) -> bool:
         """Compare the known result of a property for a state or step with the result of a call.
@@ -168,8 +175,10 @@ def refuse_contradicted(tables: TransitionTables[S], traces: Iterable[Trace[S]])
     """
     spec, checks = tables.spec, (*tables.state_checks, *tables.step_checks)
     for wrong in filter(None, map(contradicted, traces)):
-        is_action = isinstance(wrong, ActionInstance)
-        tree = spec.instances.index(wrong) if is_action else tables.instances + checks.index(wrong)
+        if isinstance(wrong, ActionInstance):
+            tree = spec.instances.index(wrong.of_search)
+        else:
+            tree = tables.instances + checks.index(wrong)
         raise NotRecorded(tree, tables.caller.name_of(tree))
 
 

@@ -2,10 +2,10 @@
 run Python code in parallel.
 
 A helper is forked from the process of the search. Therefore it has copies of all objects, including objects that cannot
-be pickled. The processes exchange only the indices of slots and values. A value that is found after the fork has no
-index in the helper. The helper returns None for a call that writes such a value, finds a new member of a collection, or
-raises an exception. The search process then makes this call itself. Helpers therefore save time, but do not change the
-result of a search.
+be pickled. The processes exchange only the indices of slots, values and action instances. A value that is
+found after the fork has no index in the helper. The helper returns None for a call that writes such a value, draws new
+values from the state, finds a new member of a collection, or raises an exception. The search process then makes this
+call itself. Helpers therefore save time, but do not change the result of a search.
 """
 
 from __future__ import annotations
@@ -263,19 +263,21 @@ def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[S]) ->
     for other in others:
         other.close()  # otherwise, `recv` would not raise EOFError after the search has ended
     domains = caller.layout.domains
-    known = [len(domain.values) for domain in domains]
+    known, numbered = [len(domain.values) for domain in domains], len(caller.numbered)
     try:
         while True:
             request: Request = pipe.recv()
             for first in range(0, len(request.jobs), ANSWERED_AT_ONCE):
                 jobs = request.jobs[first : first + ANSWERED_AT_ONCE]
-                answers = [_answer(caller, request, known, *job) for job in jobs]
+                answers = [_answer(caller, request, known, numbered, *job) for job in jobs]
                 pipe.send((time.process_time(), answers))
     finally:
         os._exit(0)  # skip exit handlers, which must run only in the search process
 
 
-def _answer(caller: Caller[S], request: Request, known: list[int], tree: int, rows: tuple[Row, ...]) -> Call | None:
+def _answer(
+    caller: Caller[S], request: Request, known: list[int], numbered: int, tree: int, rows: tuple[Row, ...]
+) -> Call | None:
     """Make a call in a helper process. Return None if the search process must make the call itself.
 
     The search process must make the call itself if the call raises an exception, finds values or members that had no
@@ -285,6 +287,7 @@ def _answer(caller: Caller[S], request: Request, known: list[int], tree: int, ro
         caller: calls the spec's functions.
         request: contains the precision of each tree, and whether its calls are divided.
         known: for each slot, the number of its values when the helper was forked.
+        numbered: the number of action instances that had a number when the helper was forked; see `Caller.numbered`.
         tree, rows: the call to make; see `Job`.
     """
     precision, caller.precision = request.precision, list(request.precision)
@@ -300,5 +303,7 @@ def _answer(caller: Caller[S], request: Request, known: list[int], tree: int, ro
         caller.layout.forget(known)  # the search may assign these slots to different members
         return None
     if call is None or call.writes_beyond(known) or caller.precision != precision:
+        return None
+    if isinstance(call.gave, list) and any(label >= numbered for label, _ in call.gave):
         return None
     return call

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.checker.engines.budget import StopSearch
-from leadline.checker.engines.learning.calls import Call, Changes, Job, Row
+from leadline.checker.engines.learning.calls import Call, Job, Outcome, Row
 from leadline.checker.engines.learning.comparison import Comparison
 from leadline.checker.engines.learning.enabled_index import EnabledIndex
 from leadline.checker.engines.learning.forest import TABLES_FULL, TablesFull
@@ -108,7 +108,7 @@ class Learner(Generic[S]):
         except TablesFull:
             raise StopSearch(TABLES_FULL) from None
 
-    def call(self, tree: int, *rows: Row) -> list[Changes] | bool | float:
+    def call(self, tree: int, *rows: Row) -> list[Outcome] | bool | float:
         """Call a function without storing the result. Call `note_values` after one or more calls to this method.
 
         Parameters:
@@ -116,7 +116,7 @@ class Learner(Generic[S]):
             rows: the state, or the states before and after a step.
 
         Returns:
-            For an action instance, the changes of each step. For a predicate, whether the state or step violates an
+            For an action instance, its steps. For a predicate, whether the state or step violates an
             invariant or satisfies a witness. For the distance, the distance.
         """
         if tree < self.tables.instances:
@@ -126,8 +126,8 @@ class Learner(Generic[S]):
         self.tables.note_called(tree)
         return self.tables.caller.distance_of(rows[0])
 
-    def steps(self, tree: int, row: Row) -> list[Changes]:
-        """Call an action instance without storing the result. Return the changes that each step makes to the state.
+    def steps(self, tree: int, row: Row) -> list[Outcome]:
+        """Call an action instance without storing the result, and return its steps.
 
         Parameters:
             tree: the index of the action instance's decision tree.
@@ -149,7 +149,7 @@ class Learner(Generic[S]):
         self.tables.note_called(tree)
         return self.tables.caller.shows(tree, *rows)
 
-    def ask(self, tree: int, row: Row, states: int) -> list[Changes] | bool | float:
+    def ask(self, tree: int, row: Row, states: int) -> list[Outcome] | bool | float:
         """Return the result of an action instance, a predicate on states, or `Spec.distance` for a state.
 
         If the result is not in the tables, call the function, and store the result if it is likely to be reused.

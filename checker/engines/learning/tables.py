@@ -1,7 +1,8 @@
 """The transition tables, which store the results of recorded calls as paths in decision trees.
 
-An outcome is the set of changes that one step makes to a state. A leaf in the tree of an action instance refers to one
-outcome for each step.
+An outcome is a step: the values that it draws from the state, and the changes that it makes. A leaf in the tree of an
+action instance refers to one outcome for each step. All states whose paths end at the leaf have these steps, with these
+drawn values, because a recorded call reads all values that it draws.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.checker.engines.learning.arrays import Learned
-from leadline.checker.engines.learning.calls import Call, Caller, Changes, Row
+from leadline.checker.engines.learning.calls import Call, Caller, Outcome, Row
 from leadline.checker.engines.learning.forest import Forest, TablesFull, with_room
 from leadline.checker.engines.learning.learn_or_call import Effort, calls_by_oracle
 from leadline.checker.engines.learning.packing import Packing
@@ -58,6 +59,10 @@ OFTEN = 10
 times."""
 
 
+_Written = tuple[int, tuple[tuple[int, int], ...]]
+"""An outcome as a key of a dict: its label, and its changes in the order of their slots."""
+
+
 @attrs.frozen
 class Numbers:
     """The values and members of a saved search, in the order of their indices.
@@ -84,8 +89,7 @@ class Numbers:
 class TransitionTables(Generic[S]):
     """The learned results of a spec's actions, predicates and distance. New tables are empty.
 
-    Each action instance, each predicate and the distance has a decision tree. An outcome is the set of changes that one
-    step makes to a state. A leaf in the tree of an action instance refers to one outcome for each step.
+    Each action instance, each predicate and the distance has a decision tree; see the module.
 
     Parameters:
         spec: the spec.
@@ -107,6 +111,7 @@ class TransitionTables(Generic[S]):
         outcomes: all outcomes, to which the leaves in the trees of action instances refer.
         leaf_start, leaf_count: for each leaf in the tree of an action instance, its first outcome and its number of
             outcomes.
+        labels: for each outcome, the number of its action instance; see `Outcome`. Empty if no action draws values.
         distances: for each leaf of the distance's tree, the distance.
         keep, put: for each outcome and each word of a packed state, the mask of the bits to keep, and the bits to set.
         slots_read: for each predicate, the slots that it has read in any call. The slots of the state after a step are
@@ -146,7 +151,9 @@ class TransitionTables(Generic[S]):
         self.instances, self.first_step = caller.instances, caller.first_step
         self.predicates = range(self.instances, caller.distance_tree)
         self.forest = Forest([caller.name_of(tree) for tree in range(caller.distance_tree + caller.with_distance)])
-        self.outcomes: list[Changes] = []
+        self.outcomes: list[Outcome] = []
+        self._draws = any(action.drawn for action in spec.actions)
+        self.labels = np.zeros(16 if self._draws else 0, np.uint32)
         self.leaf_start = np.zeros(16, np.int32)
         self.leaf_count = np.zeros(16, np.int32)
         self.distances = np.zeros(16)
@@ -159,7 +166,7 @@ class TransitionTables(Generic[S]):
         self.effort = Effort(len(self.forest.names), caller.tuning)
         self.reads_all: set[int] = set()
         self._packed, self._packing = 0, Packing([])
-        self._leaves: dict[tuple[tuple[tuple[int, int], ...], ...], int] = {}
+        self._leaves: dict[tuple[_Written, ...], int] = {}
         self._leaves_of_distances: dict[float, int] = {}
         self._learned_as = self._recorded_as()
         self._enumerating: dict[str, set[int]] = {}
@@ -168,7 +175,7 @@ class TransitionTables(Generic[S]):
     @property
     def arrays(self) -> Learned:
         """The learned results of action instances, as arrays for the compiled loops."""
-        return Learned(self.forest.pool, self.leaf_start, self.leaf_count, self.keep, self.put)
+        return Learned(self.forest.pool, self.leaf_start, self.leaf_count, self.keep, self.put, self.labels)
 
     @property
     def calls(self) -> int:
@@ -178,9 +185,9 @@ class TransitionTables(Generic[S]):
     @property
     def nbytes(self) -> int:
         """The approximate size of the tables in memory, in bytes."""
-        arrays = self.leaf_start, self.leaf_count, self.keep, self.put
+        arrays = self.leaf_start, self.leaf_count, self.keep, self.put, self.labels
         values = sum(self.layout.sizes())
-        objects = len(self.outcomes) * OUTCOME_BYTES + values * VALUE_BYTES
+        objects = len(self.outcomes) * OUTCOME_BYTES + (values + len(self.caller.numbered)) * VALUE_BYTES
         return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects
 
     def learning(self, expanded: int, distinct: int, steps: int) -> Learning:
@@ -280,7 +287,7 @@ class TransitionTables(Generic[S]):
             self.distances = with_room(self.distances, leaf + 1)
             self.distances[leaf] = call.gave
             return -leaf - 1
-        written = tuple(tuple(sorted(step.items())) for step in call.gave)
+        written = tuple((label, tuple(sorted(changes.items()))) for label, changes in call.gave)
         if call.enumerated:
             written = tuple(sorted(written))  # the steps may be in the arbitrary order of a set
         if written not in self._leaves:
@@ -387,13 +394,16 @@ class TransitionTables(Generic[S]):
     def _bits(self, slots: set[int]) -> NDArray[np.uint64]:
         return self._packing.bits({slot % SECOND for slot in slots})
 
-    def _new_leaf(self, steps: list[Changes]) -> int:
+    def _new_leaf(self, steps: list[Outcome]) -> int:
         leaf = len(self._leaves)
         if len(self.outcomes) + len(steps) > MOST_OUTCOMES:
             raise TablesFull
         self.leaf_start = with_room(self.leaf_start, leaf + 1)
         self.leaf_count = with_room(self.leaf_count, leaf + 1)
         self.leaf_start[leaf], self.leaf_count[leaf] = len(self.outcomes), len(steps)
+        if self._draws:
+            self.labels = with_room(self.labels, len(self.outcomes) + len(steps))
+            self.labels[len(self.outcomes) : len(self.outcomes) + len(steps)] = [label for label, _ in steps]
         self.outcomes += steps
         return leaf
 
@@ -416,10 +426,10 @@ class TransitionTables(Generic[S]):
                 self.reads[predicate] = ALL_BITS if predicate in self.reads_all else self._bits(slots)
         self.keep, self.put = with_room(self.keep, len(self.outcomes)), with_room(self.put, len(self.outcomes))
         for number in range(self._packed, len(self.outcomes)):
-            self.keep[number], self.put[number] = packing.change(self.outcomes[number])
+            self.keep[number], self.put[number] = packing.change(self.outcomes[number][1])
         self._packed = len(self.outcomes)
 
-    def gives(self, tree: int, row: Row) -> list[Changes] | bool | float | None:
+    def gives(self, tree: int, row: Row) -> list[Outcome] | bool | float | None:
         """Return the stored result of a function for a state, or None if there is none.
 
         Parameters:
@@ -436,15 +446,12 @@ class TransitionTables(Generic[S]):
             return None
         return float(self.distances[leaf]) if tree == self.caller.distance_tree else -leaf - 1 == SHOWN
 
-    def steps(self, tree: int, row: Row) -> list[Changes] | None:
-        """Return the stored result of an action instance for a state, or None if there is none.
+    def steps(self, tree: int, row: Row) -> list[Outcome] | None:
+        """Return the stored steps of an action instance from a state, or None if there are none.
 
         Parameters:
             tree: the index of the action instance's decision tree.
             row: the state.
-
-        Returns:
-            The changes that each step makes to the state.
         """
         leaf = self.forest.leaf(tree, row)
         if leaf is None:
@@ -492,10 +499,12 @@ class TransitionTables(Generic[S]):
         """
         for tree in trees:
             self.forest.forget(tree)
-        for number, step in enumerate(self.outcomes):
-            if any(value >= sizes[slot] for slot, value in step.items()):
-                self.outcomes[number] = {}
+        for number, (label, changes) in enumerate(self.outcomes):
+            if any(value >= sizes[slot] for slot, value in changes.items()):
+                self.outcomes[number] = label, {}
         self._leaves = {
-            written if all(value < sizes[slot] for step in written for slot, value in step) else (((-1, leaf),),): leaf
+            written
+            if all(value < sizes[slot] for _, step in written for slot, value in step)
+            else ((-1, ((-1, leaf),)),): leaf
             for written, leaf in self._leaves.items()
         }

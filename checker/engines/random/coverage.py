@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.coverage import CoverageCounts, FieldValues, InstanceCoverage
+from leadline.checker.coverage import CoverageCounts, FieldValues, InstanceCoverage, named
 from leadline.checker.engines.evidence import states_shown
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.random.distinct_estimate import StateSample
@@ -71,11 +71,11 @@ class WalkCoverage(Generic[S]):
         """
         known = [self._true[number] for number in sampled.hashes[: sampled.most].tolist() if number in self._true]
         counts = np.array(known, np.int64).reshape(len(known), len(self._asked)).sum(axis=0).tolist()
-        of_instances = zip(self._spec.instances, enabled.tolist(), taken.tolist(), new.tolist(), strict=True)
+        of_instances = zip(named(self._spec.instances), enabled.tolist(), taken.tolist(), new.tolist(), strict=True)
         return CoverageCounts(
             instances={
-                str(instance): InstanceCoverage(times, steps, sampled.scaled(states))
-                for instance, times, steps, states in of_instances
+                name: InstanceCoverage(times, steps, sampled.scaled(states))
+                for name, times, steps, states in of_instances
             },
             shown=states_shown(self._spec, dict(zip(self._asked, counts, strict=True))),
             fields=self._values.fields,

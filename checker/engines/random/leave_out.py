@@ -135,6 +135,7 @@ def _choices(trace: Trace[S]) -> list[Choice]:
     """
     choices = []
     for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
+        instance = instance.of_search
         successors = in_order(trace.spec.take(instance, before))
         if after not in successors:
             raise leads_elsewhere(instance)

@@ -84,7 +84,7 @@ class VisitedStates(Generic[S]):
             same = self._same.setdefault(
                 successor, successor
             )  # use the same object for equal states, because identical objects are compared faster
-            enabled.setdefault(instance, []).append(same)
+            enabled.setdefault(instance.of_search, []).append(same)
         enabled = {instance: in_order(states) for instance, states in enabled.items()}
         moves = {instance: [after for after in states if after != state] for instance, states in enabled.items()}
         idle = [instance for instance, states in enabled.items() if len(moves[instance]) < len(states)]
