@@ -300,6 +300,12 @@ class Point:
     def __init__(self, x: int) -> None:
         self.x = x
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Point) and other.x == self.x
+
+    def __hash__(self) -> int:
+        return hash(self.x)
+
 
 def test_contents_do_not_depend_on_the_order_of_sets_but_on_all_else() -> None:
     assert content("S.x", frozenset("abc")) == content("S.x", frozenset("cba"))
