@@ -22,6 +22,7 @@ from leadline.checker.engines.learning import learn_or_call
 from leadline.checker.engines.learning.calls import NotRecorded
 from leadline.checker.engines.learning.learn_or_call import (
     FIRST,
+    MOST_RETURNING,
     UNLEARNED,
     CallingPays,
     LearningPays,
@@ -416,6 +417,13 @@ def test_when_learning_is_given_up(costs: list[float], returns: bool) -> None:
             learning = Learning({}, {}, called=round(called), by_oracle=by_oracle, memory=0, widest=None)
             trial.check(expanded - 1, Statistics)
             trial.check(expanded, lambda learning=learning: Statistics(learning=learning))  # type: ignore[misc]
+
+
+def test_where_nothing_is_left_to_decide_blocks_are_not_cut_off() -> None:
+    """The room had been a single state from the million on."""
+    trial = Trial()
+    trial.check(MOST_RETURNING + 1, Statistics)
+    assert trial.room(MOST_RETURNING + 1) > MOST_RETURNING
 
 
 @contextmanager

@@ -15,6 +15,7 @@ The costs of the calls are measured in direct calls on objects. The constants we
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -164,8 +165,9 @@ class Trial:
         self._last: float | None = None
 
     def room(self, expanded: int) -> int:
-        """Return the number of states to expand before the next decision."""
-        return max(self._begun + self._states - expanded, 1)
+        """Return the number of states to expand before the next decision, or a large number if there is none."""
+        left = self._begun + self._states - expanded
+        return left if left > 0 else sys.maxsize  # `check` has decided nothing, so it decides nothing any more
 
     def check(self, expanded: int, statistics: Callable[[], Statistics]) -> None:
         """Decide between two blocks of states.
