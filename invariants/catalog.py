@@ -13,7 +13,7 @@ from leadline.invariants.families.txn import TXN
 from leadline.model.family import Family
 from leadline.model.rules import RuleColumn
 
-__all__ = ["CATALOG", "FAMILIES", "column_of", "find", "mutations"]
+__all__ = ["CATALOG", "find"]
 
 FAMILIES: dict[str, Family[Any]] = {family.name: family for family in (ATOMIC, RPC, KAFKA, TXN, CONTROL)}
 """The families of specs, keyed by the part of their specs' names before the slash. A new family is added here."""
