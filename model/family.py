@@ -118,7 +118,7 @@ class Family(Generic[C]):
         if wrong is None or not wrong.may_be_made_in(column):
             return []
         rules = [rule for rule in column.table if wrong.concerns(rule, column)]
-        found = [self._of_value(rule, value, column) for rule in rules for value in _others(rule, column)]
+        found = [self._of_value(rule, value, column, wrong) for rule in rules for value in _others(rule, column)]
         spec = self.spec(column)
         return found + [
             Mutation(
@@ -134,8 +134,7 @@ class Family(Generic[C]):
             if mistake.concerns(column.protocol(), spec.actions)
         ]
 
-    def _of_value(self, rule: Rule, value: Value, column: C) -> Mutation:
-        assert self.mutations is not None
+    def _of_value(self, rule: Rule, value: Value, column: C, wrong: Mutations[C]) -> Mutation:
         return Mutation(
             name=f"rule {rule.name}: {column.values[rule.name]} => {value.name}",
             kind="rule",
@@ -144,8 +143,8 @@ class Family(Generic[C]):
             replace=functools.partial(
                 _behaving_as, functools.partial(self.spec, column.with_rules({rule.name: value.name}))
             ),
-            bounds=self.mutations.shown_with.get((rule.name, value.name), {}),
-            harmless=self.mutations.harmless(rule, value.name, column),
+            bounds=wrong.shown_with.get((rule.name, value.name), {}),
+            harmless=wrong.harmless(rule, value.name, column),
         )
 
 

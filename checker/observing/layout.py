@@ -47,6 +47,13 @@ Known = dict[tuple[str, int], tuple[object, list[int]]]
 the object."""
 
 
+@attrs.frozen
+class _Unused:
+    """Takes the place of a member whose slot remains unused. It equals no value of a spec."""
+
+    number: int
+
+
 class Layout:
     """Splits a spec's states into slots. The slots are determined from an initial state.
 
@@ -284,7 +291,7 @@ class Layout:
         """
         for path, member in members:
             node = self._collections[path]
-            given = object() if member is NO_VALUE else member
+            given = _Unused(len(self.members)) if member is NO_VALUE else member
             self.slot_of(node, given, asked=given not in node.members)
 
     def state(self, numbers: Sequence[int]) -> Any:

@@ -85,6 +85,8 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
                     if part not in found or way.rank < found[part].rank:
                         found[part] = way
         mine = trace.states[taken], tuple(sorted(own[taken:]))
+        if mine not in longer:
+            return trace  # the spec reads data that has changed since the trace was found
         best = heapq.nsmallest(width, longer, key=lambda key: _best(longer[key]).rank)
         reached = {key: longer[key] for key in dict.fromkeys([*best, mine])}
     (ways,) = reached.values()

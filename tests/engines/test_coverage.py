@@ -162,7 +162,7 @@ def test_what_is_no_predicate_of_a_state_is_no_premise(premise: Any) -> None:
 
 
 def test_a_premise_must_have_parameters_that_are_known() -> None:
-    with pytest.raises(SpecError, match="bool cannot be a predicate"):
+    with pytest.raises(SpecError, match="the parameters of premise bool are unknown"):
         invariant("it is so", premise=bool)
 
 

@@ -17,13 +17,10 @@ from typing import Any
 import pytest
 
 from leadline.checker import LeadlineError, Limits, Spec, Verdict
-from leadline.checker.engines import spark as distributed
-from leadline.checker.engines.spark.session import Session
 from leadline.checker.result import Result
-from leadline.checker.settings import CompiledSettings, SparkSettings, SparkTuning
+from leadline.checker.settings import CompiledSettings
 from tests.specs import learning
-from tests.specs.agreement import answers, spark_answers
-from tests.suite.samples import sampled
+from tests.specs.agreement import answers
 
 SOURCE = """
 import builtins, functools, os
@@ -140,7 +137,8 @@ def refused_or_right(search: Callable[[], Result], expected: object, compared: C
         assert compared(found) == expected
         return ""
     assert "\n" not in text
-    assert "changed" in text or "before a change to the spec, its data" in text
+    said = ("changed", "before a change to the spec, its data", "is not deterministic")
+    assert any(each in text for each in said), text
     return text
 
 
@@ -159,22 +157,3 @@ def test_changed_data(read: str, place: str, spec_with: Callable[[str, str, int]
     truth = learning.explore(spec)
     assert truth.verdict is (Verdict.HOLDS if place == "witness" else Verdict.VIOLATED)
     refused_or_right(lambda: learning.explore(spec, settings=CompiledSettings(resume=folder)), answers(truth), answers)
-
-
-SIZES = SparkTuning(large=6, small=8)
-
-
-@pytest.mark.parametrize(("read", "place"), sampled([*itertools.product(["open", "cached file"], PLACES)], 4))
-@pytest.mark.usefixtures("all_cores")
-def test_changed_data_on_spark(
-    read: str, place: str, spec_with: Callable[[str, str, int], Spec[Any]], spark: Session, tmp_path: Path
-) -> None:
-    work = str(tmp_path / "work")
-    saving = SparkSettings(work_dir=work, shards=2, keep_files=True, tuning=SIZES)
-    resuming = SparkSettings(resume=work, keep_files=True, tuning=SIZES)
-    first = distributed.explore(spec_with(read, place, FIRST), SAVED, session=spark, settings=saving)
-    again = distributed.explore(spec_with(read, place, FIRST), SAVED, session=spark, settings=resuming)
-    assert spark_answers(again) == spark_answers(first), "unchanged data is not refused"
-    spec = spec_with(read, place, LATER)
-    truth = spark_answers(learning.explore(spec))
-    refused_or_right(lambda: distributed.explore(spec, session=spark, settings=resuming), truth, spark_answers)

@@ -129,7 +129,7 @@ def test_an_error_in_a_single_application_is_found_if_all_are_verified(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = random.Random(seed)
-    seeded = Seeded(monkeypatch, 6, (drawn.randrange(SIZE), drawn.randrange(SIZE)), [{0: 0, 1: 0}])
+    seeded = Seeded(monkeypatch, 6, (drawn.randrange(SIZE), drawn.randrange(SIZE)), [(6, {0: 0, 1: 0})])
     found = searched(NET_ONLY, verify=1.0)
     assert seeded.noticed == 1
     assert found.statistics.generated == expected().statistics.generated
@@ -176,7 +176,7 @@ def test_a_step_that_is_not_one_is_never_part_of_a_trace(monkeypatch: pytest.Mon
     def slow(state: Grid) -> bool:
         return state.x > 0 or state.y < SIZE - 1
 
-    seeded = Seeded(monkeypatch, 0, (5,), [{0: 0}])
+    seeded = Seeded(monkeypatch, 0, (5,), [(0, {0: 0})])
     spec = attrs.evolve(SPEC, properties=[slow])
     found = search.explore(spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED))
     truth = oracle.explore(spec)

@@ -309,6 +309,12 @@ def grow(number):
         yield Number(number.value + 1)
 
 
+@action("the number becomes four")
+def jump(number):
+    if number.value == 0:
+        yield Number(4)
+
+
 @eventually("the number is four")
 def four(number):
     return number.value == 4
@@ -317,7 +323,7 @@ def four(number):
 spec = Spec(
     name="numbers",
     initial_states=lambda _: [Number()],
-    actions=[grow],
+    actions=[grow, jump],
     properties=[four],
     cut=lambda number: number.value == 3,
 )
@@ -343,5 +349,5 @@ def test_summaries_say_how_many_states_are_open(tmp_path: Path) -> None:
     (tmp_path / "matrix.toml").write_text(
         'specs = ["numbers.py"]\nproperties = ["four"]\n[[configurations]]\nname = "all"\n'
     )
-    assert "holds, 4 states, 1 of them open" in call("check", folder=tmp_path).out
-    assert "holds (4, 1 open)" in call("matrix", "matrix.toml", folder=tmp_path).out
+    assert "holds, 5 states, 1 of them open" in call("check", folder=tmp_path).out
+    assert "holds (5, 1 open)" in call("matrix", "matrix.toml", folder=tmp_path).out

@@ -544,7 +544,7 @@ def test_a_leader_proposes_a_broker_that_has_failed() -> None:
         "act_on_brokers(controller=0)",
         "deliver(controller=0, broker=1)",
         "deliver(controller=0, broker=0)",
-        "park_fetch(leader=0, follower=1)",
+        "readmit(leader=0, follower=1)",
         "controller_session_expires(controller=0)",
         "broker_dies(broker=1)",
         "become_controller(controller=1)",

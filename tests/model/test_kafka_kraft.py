@@ -559,7 +559,8 @@ def test_the_high_watermark_waits_for_a_follower_outside_the_isr_that_has_caught
 def test_a_leader_that_leads_on_keeps_what_it_knows_of_its_followers(name: str, known: int) -> None:
     spec = release(name, brokers=3, max_epoch=1)
     smaller = ("shrink_isr(leader=0, member=2)", "handle_alter_partition(leader=0)")
-    state = after(spec, *REPLICATED, *smaller, "become_leader(broker=0, epoch=1)")
+    replicated = (*REPLICATED[:3], "park_fetch(leader=0, follower=1)")
+    state = after(spec, *replicated, *smaller, "become_leader(broker=0, epoch=1)")
     assert state.replicas[0].remote_leos[1] == known
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from leadline.checker import Kind, Spec, action, eventually, invariant
 from tests.reference.__main__ import check, texts, ways
-from tests.reference.compare import ORACLE, SPARK
 from tests.reference.grammar import KINDS
 from tests.reference.search import Search
 from tests.reference.values import Places, Refused, key
@@ -33,14 +32,6 @@ def test_engines_say_what_the_twin_says(kind: str) -> None:
             assert not found, (text.name, found)
             seen.add(verdict)
     assert {"holds", "violated"} <= seen
-
-
-@pytest.mark.spark
-def test_spark_says_what_the_twin_says() -> None:
-    (holds, mutant) = texts("fairness", 0)
-    for text in (holds, mutant):
-        _, found = check(text, (ORACLE, SPARK), keep_going=True)
-        assert not found, found
 
 
 def test_values_are_told_apart_by_type_and_content() -> None:
