@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -118,7 +118,11 @@ class Family(Generic[C]):
         if wrong is None or not wrong.may_be_made_in(column):
             return []
         rules = [rule for rule in column.table if wrong.concerns(rule, column)]
-        found = [self._of_value(rule, value, column, wrong) for rule in rules for value in _others(rule, column)]
+        found = [
+            self._of_value(rule, value, column, wrong)
+            for rule in rules
+            for value in rule.others(column.values[rule.name])
+        ]
         spec = self.spec(column)
         return found + [
             Mutation(
@@ -146,10 +150,6 @@ class Family(Generic[C]):
             bounds=wrong.shown_with.get((rule.name, value.name), {}),
             harmless=wrong.harmless(rule, value.name, column),
         )
-
-
-def _others(rule: Rule, column: RuleColumn) -> Iterable[Value]:
-    return rule.others(column.values[rule.name])
 
 
 def _behaving_as(make: Callable[[], Spec[Any]], spec: Spec[Any]) -> Spec[Any]:
