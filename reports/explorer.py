@@ -213,6 +213,9 @@ Request = socket.socket | tuple[bytes, socket.socket]
 class _Server(ThreadingHTTPServer):
     """A server that handles each connection in its own thread, and limits the number of connections."""
 
+    request_queue_size = 128
+    """How many connections wait until they are accepted. With the default of 5, browsers on a busy machine get none."""
+
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         super().__init__(address, handler)

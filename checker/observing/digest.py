@@ -61,18 +61,19 @@ def code_digest(spec: Spec[S]) -> str:
     """
     objects = _Objects()
     found = objects.digest([*_begin(spec), *_ends(spec)])
-    digest = hashlib.sha256(found + _leadline())
+    digest = hashlib.sha256(found + leadline_digest("checker"))
     for source in sorted(set(_sources(objects.modules).values())):
         digest.update(source.read_bytes())
     return digest.hexdigest()
 
 
 @functools.cache
-def _leadline() -> bytes:
-    """Return a digest of the source files of the package `checker`."""
+def leadline_digest(*folders: str) -> bytes:
+    """Return a digest of leadline's own source files and tables in the given folders, such as ``checker``."""
     digest = hashlib.sha256()
-    for source in sorted(_PACKAGE.glob("checker/**/*.py")):
-        digest.update(source.read_bytes())
+    for folder in folders:
+        for source in sorted(file for ending in ("py", "toml") for file in _PACKAGE.glob(f"{folder}/**/*.{ending}")):
+            digest.update(source.read_bytes())
     return digest.digest()
 
 

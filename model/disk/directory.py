@@ -175,6 +175,7 @@ class LogDirectory:
         snapshots: the offsets of the producer snapshots.
         swapping: whether compaction was interrupted while it was replacing segments.
         is_one: whether this is a partition directory, that is, whether it contains a file of a partition.
+        is_listed: whether its files could be listed. If not, it is not known which segments it has.
         problems: errors from reading the files, one line each.
     """
 
@@ -186,6 +187,7 @@ class LogDirectory:
     swapping: bool
     is_one: bool
     problems: tuple[str, ...]
+    is_listed: bool = True
 
 
 def no_directory(path: str) -> LogDirectory:
@@ -202,7 +204,9 @@ def read_log_directory(files: Files, path: str) -> LogDirectory:
     try:
         entries = files.listed(path)
     except Unreadable as error:
-        return LogDirectory(path, (), None, None, (), swapping=False, is_one=True, problems=(str(error),))
+        return LogDirectory(
+            path, (), None, None, (), swapping=False, is_one=True, problems=(str(error),), is_listed=False
+        )
     names = {entry.name: entry.kind for entry in entries}
     segments = [(int(found[1]), f"{path}/{name}") for name in names if (found := SEGMENT.fullmatch(name))]
     problems += [f"{file} has a name that is not an offset" for base, file in segments if base >= LARGEST_OFFSET]

@@ -193,7 +193,7 @@ def read_replica(
         segment_of=np.repeat(
             np.arange(len(segments), dtype=np.int32), np.array([segment.batches for segment in segments], np.int64)
         ),
-        whole=len(segments) == len(directory.segments),
+        whole=directory.is_listed and len(segments) == len(directory.segments),
         problems=tuple(problems),
     )
 

@@ -17,7 +17,6 @@ from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Statistics
 from leadline.checker.settings import MOST_WORKERS
-from leadline.checker.support.durable import replace_file
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.cli.explore import spark_settings
@@ -27,10 +26,10 @@ from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats.hunts import HUNT_FORMATS
 from leadline.reports.hunt.cures import base_spec
 from leadline.reports.hunt.engines import on_spark, on_this_machine
-from leadline.reports.hunt.hunt import Hunt, Watch, digest_of, prepared
+from leadline.reports.hunt.hunt import Hunt, Watch, digest_of, prepared, renewed
 from leadline.reports.hunt.plan import Plan, read_plan, shipped_plan
-from leadline.reports.hunt.report import Cause, HuntReport, hunt_object, lines, read_hunt
-from leadline.reports.lines import json_text, say
+from leadline.reports.hunt.report import Cause, HuntReport, lines, read_hunt, save_hunt
+from leadline.reports.lines import say
 from leadline.reports.terminal.console import console
 from leadline.reports.terminal.progress import progress_line
 
@@ -62,7 +61,7 @@ RELEASES = ("kafka/4.1", "kafka/4.3")
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Save the results to FILE after each search. If FILE exists, resume the hunt that is saved there "
-    "without repeating its searches.",
+    "without repeating its searches. Those of a spec that has changed since are made again.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed for the random searches.")
 @click.option(
@@ -149,10 +148,20 @@ def hunt(
     started, before = time.monotonic(), report.seconds
     properties = spark_settings(conf)
 
+    unsaved = False
+
     def save() -> None:
+        nonlocal unsaved
         report.seconds = round(before + time.monotonic() - started, 1)
         if saved is not None:
-            replace_file(saved, json_text(hunt_object(report), indent=1).encode())
+            try:
+                save_hunt(report, saved)
+            except OSError as error:  # what was found must not be lost with the file
+                if not unsaved:
+                    say(f"leadline: cannot write {saved}: {error.strerror}; the hunt continues", err=True)
+                unsaved = True
+            else:
+                unsaved = False
 
     report.interrupted = False
     with ExitStack() as stack:
@@ -182,6 +191,9 @@ def hunt(
         files.print(report)
         if not files.only_json:
             _show(console(), report)
+    with attempt:
+        if unsaved:
+            raise LeadlineError(f"the hunt is not saved to {saved}, which cannot be written")
     attempt.raise_failures()
     if report.interrupted:
         say("leadline: interrupted", err=True)
@@ -202,6 +214,9 @@ def _report(plan: Plan, name: str, references: tuple[str, ...], saved: Path | No
     report = read_hunt(saved)
     if report.digest != digest:
         raise LeadlineError(f"{saved} contains a hunt with other specs or another plan: pass another file to --save")
+    if changed := renewed(report, own):
+        what = f"the code or the data of {', '.join(changed)} has changed since {saved} was written"
+        say(f"leadline: {visible(what)}: all its searches are made again", err=True)
     return report
 
 

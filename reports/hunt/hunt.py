@@ -9,6 +9,7 @@ remaining cures that are candidates belong to this trace.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 import zlib
@@ -20,6 +21,7 @@ import attrs
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import SpecError
+from leadline.checker.observing.digest import code_digest, leadline_digest
 from leadline.checker.properties import Property
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.settings import MOST_EXAMPLES, RandomSettings
@@ -356,6 +358,33 @@ def prepared(plan: Plan, references: Sequence[str]) -> list[SpecHunt]:
         LeadlineError: if a spec does not exist or the plan does not fit it.
     """
     return [
-        SpecHunt(reference=reference, planned=[each.name for each in plan.searches(base_spec(reference))])
+        SpecHunt(
+            reference=reference,
+            code=_code(reference),
+            planned=[each.name for each in plan.searches(base_spec(reference))],
+        )
         for reference in dict.fromkeys(references)
     ]
+
+
+def _code(reference: str) -> str:
+    """Return a digest of all code and data on which the results of a hunt depend, except for its plan."""
+    own = leadline_digest("model", "invariants", "reports")
+    return hashlib.sha256(code_digest(base_spec(reference)).encode() + own).hexdigest()
+
+
+def renewed(saved: HuntReport, now: Sequence[SpecHunt]) -> list[str]:
+    """Drop what a saved hunt says of specs that have changed since, so that they are searched again.
+
+    A verdict of code that is not there any more says nothing of the code that is.
+
+    Parameters:
+        saved: the saved hunt. It is changed.
+        now: a hunt of the same specs without results.
+
+    Returns:
+        The specs that have changed.
+    """
+    changed = [new.reference for old, new in zip(saved.specs, now, strict=True) if old.code != new.code]
+    saved.specs = [new if new.reference in changed else old for old, new in zip(saved.specs, now, strict=True)]
+    return changed

@@ -5,7 +5,6 @@ A report contains only text and numbers. It can be saved to a file, from which t
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import attrs
@@ -13,12 +12,13 @@ import cattrs
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.errors import LeadlineError
+from leadline.checker.support.durable import replace_file, sealed_json, unsealed_json
 from leadline.checker.support.files import file_text
 from leadline.checker.support.messages import counted
 from leadline.reports.bugs import NO_TICKET
 from leadline.reports.hunt.plan import Values
 
-FORMAT = 1
+FORMAT = 2
 """The version of the format of saved hunts."""
 
 
@@ -121,6 +121,7 @@ class SpecHunt:
 
     Attributes:
         reference: the spec.
+        code: a digest of the code and the data of the spec, and of leadline.
         planned: the names of the searches in the plan.
         searches: the searches that were made.
         causes: the causes that were found.
@@ -128,6 +129,7 @@ class SpecHunt:
     """
 
     reference: str
+    code: str
     planned: list[str]
     searches: list[SearchDone] = attrs.field(factory=list)
     causes: list[Cause] = attrs.field(factory=list)
@@ -151,7 +153,7 @@ class HuntReport:
 
     Attributes:
         plan: the name of the plan.
-        digest: a number that identifies the content of the plan and the version of the spec.
+        digest: a number that identifies the content of the plan and the bounds of the specs.
         specs: the results for each spec, in the order of the command line.
         seconds: the time that the hunt has taken.
         interrupted: whether the user interrupted the hunt.
@@ -193,14 +195,21 @@ def hunt_object(report: HuntReport) -> dict[str, object]:
     return {**content, "left": {spec.reference: spec.left for spec in report.specs}}
 
 
+def save_hunt(report: HuntReport, path: Path) -> None:
+    """Save a hunt to a file. Raise OSError if the file cannot be written."""
+    replace_file(path, sealed_json(hunt_object(report)))
+
+
 def read_hunt(path: Path) -> HuntReport:
-    """Read a saved hunt. Raise LeadlineError if the file cannot be read or is not a saved hunt."""
+    """Read a saved hunt. Raise LeadlineError if the file cannot be read, is damaged, or is not a saved hunt."""
     converter = cattrs.Converter()
     converter.register_structure_hook_func(lambda kind: bool(kind == Values), lambda value, _: dict(value))
     try:
-        content = json.loads(file_text(path))
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise LeadlineError(f"{path} was not written by this version of `leadline hunt`")
+        content = unsealed_json(file_text(path).encode(), path)
+        if content.get("format") != FORMAT:
+            raise LeadlineError(
+                f"{path} was not written by this version of `leadline hunt`: pass another file to --save"
+            )
         return converter.structure(content, HuntReport)
     except OSError as error:
         raise LeadlineError(f"cannot read {path}: {error.strerror}") from error

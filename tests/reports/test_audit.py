@@ -15,6 +15,7 @@ from leadline.checker.result import Verdict
 from leadline.invariants.audit.cluster import audit, compare
 from leadline.invariants.audit.releases import ReleaseRange
 from leadline.invariants.audit.result import AuditResult
+from leadline.model.disk.files import Entry, LocalFiles, Unreadable
 from leadline.model.kafka.releases import KRAFT, RELEASES
 from leadline.reports.audit import counterexamples
 from leadline.reports.audit.counterexamples import with_counterexamples
@@ -795,6 +796,29 @@ def test_a_segment_that_cannot_be_read(tmp_path: Path) -> None:
     result = audit(paths, workers=1)
     assert (result.verdict, checks(result)) == (Verdict.INCOMPLETE, set())
     assert f"{segment} is not a regular file" in result.reasons
+
+
+@attrs.frozen
+class FilesWithoutAccess(LocalFiles):
+    """A file system on which one directory cannot be listed. Permissions do not keep root, who runs tests, from it."""
+
+    closed: str
+
+    def listed(self, path: str) -> list[Entry]:
+        if path == self.closed:
+            raise Unreadable(f"cannot list {path}: Permission denied")
+        return super().listed(path)
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_partition_directory_that_cannot_be_listed(tmp_path: Path, later: bool) -> None:
+    """Which records it has is not known, so that no property is violated, and none holds."""
+    paths = small_cluster(tmp_path).write()
+    closed = f"{tmp_path}/broker-2/topic-0"
+    files = FilesWithoutAccess(closed)
+    result = compare(paths, paths, workers=1, files=files) if later else audit(paths, workers=1, files=files)
+    assert (result.verdict, checks(result)) == (Verdict.INCOMPLETE, set())
+    assert f"cannot list {closed}: Permission denied" in result.reasons
 
 
 # Whose directories these are.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import attrs
 import pytest
 
 from leadline.checker.errors import LeadlineError
@@ -16,7 +20,7 @@ from leadline.reports.bugs import Archive, Bug, read_archive
 from leadline.reports.hunt import cures
 from leadline.reports.hunt.cures import CAUSES, EARLIER, KNOWN, NEW, UNEXPLAINED, World, base_spec, cures_of
 from leadline.reports.hunt.engines import on_this_machine
-from leadline.reports.hunt.hunt import Hunt, lowered_bounds, prepared
+from leadline.reports.hunt.hunt import Hunt, lowered_bounds, prepared, renewed
 from leadline.reports.hunt.plan import Plan, Setting, Values, read_plan, shipped_plan
 from leadline.reports.hunt.report import HuntReport, read_hunt
 from tests.suite.command import call, run_leadline
@@ -107,6 +111,7 @@ without = ["leaking"]
 def hunted(folder: Path, *arguments: str, plan: str = PLAN + CURES) -> tuple[int, dict[str, Any], str]:
     (folder / "boiler.py").write_text(BOILER)
     (folder / "plan.toml").write_text(plan)
+    base_spec.cache_clear()  # a new command reads its spec again
     run = call("hunt", "boiler.py", "--plan", "plan.toml", "--json", "hunt.json", *arguments, folder=folder)
     assert not run.err or run.code == 3, run.err
     return run.code, json.loads((folder / "hunt.json").read_text()), run.out
@@ -174,6 +179,65 @@ def test_a_saved_hunt_is_resumed(tmp_path: Path) -> None:
     assert [cause.name for cause in saved.specs[0].causes] == ["thermostat", "seal"]
     _, third, _ = hunted(tmp_path, "--save", "saved.json")
     assert third["specs"] == second["specs"], "nothing was searched again"
+
+
+def test_a_spec_that_has_changed_is_searched_again(tmp_path: Path) -> None:
+    """What was saved of the old spec would be an exit code 0 for a spec that is violated."""
+    for most, code in ((9, 0), (1, 1)):
+        spec = BOILER.replace("heat < 2 and state.leaked < 2", f"doors <= {most}").replace("doors < 1", "doors < 2")
+        (tmp_path / "boiler.py").write_text(spec)
+        base_spec.cache_clear()
+        run = call("hunt", "boiler.py", "--save", "saved.json", folder=tmp_path)
+        assert run.code == code, run.err
+    assert run.err == (
+        "leadline: the code or the data of boiler.py has changed since saved.json was written: "
+        "all its searches are made again\n"
+    )
+    base_spec.cache_clear()
+    assert call("hunt", "boiler.py", "--save", "saved.json", folder=tmp_path).err == "", "nothing has changed"
+
+
+def test_what_was_saved_by_another_leadline_is_searched_again(tmp_path: Path) -> None:
+    hunted(tmp_path, "--save", "saved.json")
+    saved = read_hunt(tmp_path / "saved.json")
+    with mock.patch("leadline.reports.hunt.hunt.leadline_digest", return_value=b"another"):
+        now = prepared(read_plan(tmp_path / "plan.toml"), [f"{tmp_path}/boiler.py"])
+    before = attrs.evolve(now[0], code=saved.specs[0].code, searches=saved.specs[0].searches)
+    report = HuntReport(plan="", digest="", specs=[before])
+    assert renewed(report, now) == [now[0].reference]
+    assert report.specs == now, "no search is taken over"
+
+
+def test_a_full_disk_ends_no_hunt(tmp_path: Path) -> None:
+    """Everything that was found is printed all the same."""
+    (tmp_path / "boiler.py").write_text(BOILER)
+    (tmp_path / "plan.toml").write_text(PLAN + CURES)
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with mock.patch("leadline.reports.hunt.report.replace_file", side_effect=full):
+        run = call("hunt", "boiler.py", "--plan", "plan.toml", "--save", "saved.json", folder=tmp_path)
+    assert "safe holds with thermostat" in run.out
+    assert run.err == (
+        "leadline: cannot write saved.json: No space left on device; the hunt continues\n"
+        "leadline: the hunt is not saved to saved.json, which cannot be written\n"
+    )
+    assert run.code == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('"seconds"', '"secs"', "saved.json is damaged: its checksum does not match"),
+        ('"heats": 2', '"heats": NaN', "saved.json is damaged: its checksum does not match"),
+        ('"heats": 2,', "", "saved.json is damaged: its checksum does not match"),
+        ("{", "", "saved.json is damaged: it is not valid JSON"),
+    ],
+)
+def test_a_saved_hunt_that_is_damaged_is_refused(tmp_path: Path, before: str, after: str, message: str) -> None:
+    hunted(tmp_path, "--save", "saved.json")
+    file = tmp_path / "saved.json"
+    file.write_text(file.read_text().replace(before, after, 1))
+    run = call("hunt", "boiler.py", "--plan", "plan.toml", "--save", "saved.json", folder=tmp_path)
+    assert (run.code, run.err) == (2, f"leadline: {message}\n")
 
 
 def test_a_saved_hunt_of_another_plan_is_refused(tmp_path: Path) -> None:
