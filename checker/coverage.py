@@ -23,6 +23,9 @@ MOST_DRAWN = 1_000
 more, only this instance is reported.
 """
 
+MOST_VALUES = 10_000
+"""The distinct values of a field are counted up to this number."""
+
 
 @attrs.frozen
 class InstanceCoverage:
@@ -171,12 +174,9 @@ class FieldValues:
     An attrs value is split into its fields. A tuple is split into its elements if it is a component or contains attrs
     values.
 
-    Parameters:
-        most: the maximum number of distinct values to count for each field.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._values: dict[str, set[object]] = {}
         self._stopped: set[str] = set()
 
@@ -198,7 +198,7 @@ class FieldValues:
                 self.add(item, f"{path}[]", True)
         else:
             values = self._values.setdefault(path, set())
-            if len(values) <= self._most:
+            if len(values) <= MOST_VALUES:
                 values.add(value)
 
     def stop(self, path: str) -> None:
@@ -221,8 +221,8 @@ class FieldValues:
 
     def _field(self, path: str, values: set[object]) -> FieldCoverage:
         is_stopped = any(path == other or path.startswith((f"{other}.", f"{other}[")) for other in self._stopped)
-        is_exact = len(values) <= self._most and not is_stopped
-        return FieldCoverage(min(len(values), self._most), is_exact, _few(values) if is_exact else ())
+        is_exact = len(values) <= MOST_VALUES and not is_stopped
+        return FieldCoverage(min(len(values), MOST_VALUES), is_exact, _few(values) if is_exact else ())
 
 
 def _few(values: set[object]) -> tuple[str, ...]:

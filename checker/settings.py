@@ -23,29 +23,19 @@ class Tuning:
 
     Attributes:
         block: the number of states that each thread expands between two checks of the limits.
-        chunks: the number of chunks per thread into which a block is divided. An idle thread takes the next chunk.
         alone: if fewer states than this number have to be processed, the engine uses only one thread.
-        asked: the maximum number of unknown paths that the compiled loop of a chunk collects before they are learned.
+        asked: the maximum number of unknown paths that the compiled loop of a chunk (a part of a block) collects before
+            they are learned.
         waiting: the maximum number of states in a chunk that wait for unknown paths.
-        pays: if at least this number of states in a block need a path, the engine always learns the path.
         always: for each action instance and property, the number of calls at the start of a search from which the
             engine always learns.
         apart_after: the number of calls of a property to learn from before the property is divided into parts. Each
             part is then learned separately.
         many_values: the number of values at which a part of the state is split into smaller parts if possible.
-        searched_again: the number of expanded states above which a search no longer restarts in order to split a part.
-        compared_calls: one in this number of predicate calls from which the engine learns is compared with a direct
-            call. 0 means that no calls are compared.
-        compared_paths: before a block is expanded, learned results are compared with direct calls on this number of its
-            states. Each path is compared once.
-        compared_states: in each level, all learned results are compared with direct calls on this number of states.
-        made_again: the number of calls at the start of a search that are repeated with equal but different objects, to
-            find out whether the result changes. Only calls that may depend on the identity of objects are repeated.
-        made_again_later: after the first `made_again` calls, one in this number of calls is repeated.
+        compared: whether learned results are compared with direct calls in the places that do not depend on `verify`:
+            some when they are learned, some before a block is expanded, and all on a few states of each level.
         shared: calls are distributed to other processes only if at least this number of calls have to be made.
         helped_after: the number of calls after which a search may use other processes.
-        renewed_after: the number of calls that may fail in the other processes because a value is missing. After more
-            such calls, the processes are replaced by newly forked ones.
         in_order: whether to sort the next states from each action call by their contents. Traces then do not depend on
             the iteration order of sets, which differs between processes.
         learn_after: the work, in calls, after which a search packs its states and begins to learn; see
@@ -54,66 +44,25 @@ class Tuning:
             grows with the logarithm of the number of applied results. See
             `leadline.checker.engines.learning.verification`.
         verify_seed: the seed for the random choice of results to compare.
-        progress_seconds: the number of seconds between two calls to the progress function.
-        progress_states: the number of expanded states between two calls to the progress function in the oracle engine.
-        watch_seconds: the number of seconds between two checks of the limits by the thread that interrupts a search.
-        grace_seconds: a search that has not stopped is interrupted this number of seconds after its time limit.
-        again_seconds: the number of seconds after which a search is interrupted again if the spec caught the first
-            interrupt.
-        pure_states: the number of states at the start of a search on which the engine always tests whether the spec's
-            functions are pure.
-        pure_growth: after the first `pure_states` states, another state is tested each time that the number of states
-            has grown by this factor. These tests take little time and find almost all functions that are not pure.
-        interruptible: the number of states that are added to a table, or checked, between two tests for Ctrl-C.
-        field_values: the distinct values of a field are counted up to this number.
-        frontier: the maximum number of states that a random search keeps for expansion. If there are more states, the
-            search drops those that it would expand last.
-        remembered: for a random search, the number of entries in the table of found states. It must be a power of 2.
-        sampled: the size of the sample from which a random search estimates the number of distinct states. The standard
-            error of the estimate is 1 / sqrt(sampled - 2), which is 0.8 % for the default.
-        tried: the maximum number of steps that are taken in order to shorten a trace. Taking the default number of
-            steps takes about ten seconds.
-        shortening_seconds: the number of seconds that are spent on shortening counterexamples, even if a random search
-            has used up its time or was interrupted. Without this time, counterexamples would be as long as the random
-            behaviours.
+        pure_states: the number of states at the start of a search on some of which the engine tests whether the spec's
+            functions are pure. None means that some states of the whole search are tested.
     """
 
     block: int = 32_768
-    chunks: int = 4
     alone: int = 2_000
     asked: int = 64
     waiting: int = 1024
-    pays: int = 6
     always: int = 40
     apart_after: int = 40
     many_values: int = 32
-    searched_again: int = 100_000
-    compared_calls: int = 8
-    compared_paths: int = 64
-    compared_states: int = 3
-    made_again: int = 1000
-    made_again_later: int = 8
+    compared: bool = True
     shared: int = 8
     helped_after: int = 500
-    renewed_after: int = 300
     in_order: bool = False
     learn_after: int = 250_000
     verify: float | None = None
     verify_seed: int = 0
-    progress_seconds: float = 0.1
-    progress_states: int = 500
-    watch_seconds: float = 0.1
-    grace_seconds: float = 0.5
-    again_seconds: float = 2.0
-    pure_states: int = 30
-    pure_growth: float = 1.25
-    interruptible: int = 2**22
-    field_values: int = 10_000
-    frontier: int = 2**17
-    remembered: int = 2**22
-    sampled: int = 2**14
-    tried: int = 1_000_000
-    shortening_seconds: float = 3.0
+    pure_states: int | None = None
 
 
 DEFAULT = Tuning()

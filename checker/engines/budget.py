@@ -21,10 +21,18 @@ from types import FrameType
 
 from leadline.checker.engines.memory import RESERVE, Memory
 from leadline.checker.result import Limits, Stop, StopKind
-from leadline.checker.settings import DEFAULT, Tuning
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that ask a process to terminate."""
+
+WATCH_SECONDS = 0.1
+"""The number of seconds between two checks of the limits by the thread that interrupts a search."""
+
+GRACE_SECONDS = 0.5
+"""A search that has not stopped is interrupted this number of seconds after its time limit."""
+
+AGAIN_SECONDS = 2.0
+"""The number of seconds after which a search is interrupted again if the spec caught the first interrupt."""
 
 GRACE_BYTES = RESERVE // 2
 """The number of bytes by which a search may exceed a memory limit before the search is interrupted."""
@@ -68,7 +76,6 @@ class Budget:
         limits: the limits of the search. This class uses only the limits on time and memory.
         helpers: a function that returns the ids of the helper processes that this process has forked.
         spent: the number of seconds used by earlier runs of the search.
-        tuning: internal settings, including the intervals between checks of the limits.
 
     Attributes:
         started: the value of `time.monotonic` at the start of the search, minus `spent`.
@@ -80,9 +87,7 @@ class Budget:
         limits: Limits,
         helpers: Callable[[], Sequence[int]] = tuple,
         spent: float = 0.0,
-        tuning: Tuning = DEFAULT,
     ) -> None:
-        self._tuning = tuning
         self.started = time.monotonic() - spent
         self.memory = Memory(limits.max_memory, helpers)
         self._seconds = limits.max_seconds
@@ -211,7 +216,7 @@ class Budget:
         self._over.set()
 
     def _exceeded(self) -> Stop | None:
-        return self.out_of_time(self._tuning.grace_seconds) or self.out_of_memory(-GRACE_BYTES)
+        return self.out_of_time(GRACE_SECONDS) or self.out_of_memory(-GRACE_BYTES)
 
     def _watch(self, came: int) -> None:
         """Interrupt the main thread when a limit is exceeded, and wake it up when a signal arrives.
@@ -225,10 +230,10 @@ class Budget:
         """
         main = threading.main_thread().ident
         assert main is not None
-        while not self._over.wait(self._tuning.watch_seconds):
+        while not self._over.wait(WATCH_SECONDS):
             if self._exceeded():
                 signal.pthread_kill(main, signal.SIGALRM)
-                self._over.wait(self._tuning.again_seconds)
+                self._over.wait(AGAIN_SECONDS)
             with suppress(BlockingIOError):
                 if set(os.read(came, 64)) - {signal.SIGALRM}:
                     signal.pthread_kill(main, signal.SIGALRM)

@@ -15,7 +15,7 @@ from leadline.checker.action import ActionInstance
 from leadline.checker.coverage import CoverageCounts, FieldValues, instance_coverage
 from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.evidence import Sighting, property_results, states_shown
-from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.progress import Progress, is_due
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import SpecError
@@ -29,6 +29,9 @@ from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
 
 S = TypeVar("S")
+
+REPORTED_STATES = 500
+"""The number of expanded states after which the progress is reported and the memory is checked."""
 
 
 class OracleSearch(Generic[S]):
@@ -67,7 +70,7 @@ class OracleSearch(Generic[S]):
     ) -> None:
         self.spec = spec
         self.limits = limits
-        self.budget = budget or Budget(limits, tuning=tuning)
+        self.budget = budget or Budget(limits)
         self.tuning = tuning
         self.progress = progress
         self.look = look
@@ -132,7 +135,7 @@ class OracleSearch(Generic[S]):
         for state in within[: self.statistics.expanded]:
             taken = {instance for instance, _ in spec.successors(state)}
             enabled.update(taken | {instance.of_search for instance in taken})
-        values = FieldValues(self.tuning.field_values)
+        values = FieldValues()
         values.add_all(within)
         counted = dict.fromkeys(self._state_checks, 0) | self.shown
         return CoverageCounts(
@@ -196,7 +199,7 @@ class OracleSearch(Generic[S]):
     def _pause(self) -> None:
         """Raise an exception if a limit is exceeded while liveness properties are being checked."""
         waited = self.budget.seconds - self._published_at
-        if waited > self.tuning.progress_seconds:
+        if is_due(waited):
             self.statistics.activity = "checking liveness"
             self._publish()
             self.statistics.activity = ""
@@ -206,8 +209,7 @@ class OracleSearch(Generic[S]):
     def _look(self) -> None:
         """Report the progress and check the limits before a state is expanded."""
         waited = self.budget.seconds - self._published_at
-        is_due = self.statistics.expanded % self.tuning.progress_states == 0 or waited > self.tuning.progress_seconds
-        if is_due:
+        if self.statistics.expanded % REPORTED_STATES == 0 or is_due(waited):
             self._publish()
             if stop := self.budget.out_of_memory():
                 raise StopSearch(stop)
@@ -309,5 +311,5 @@ def explore(
         SpecError: if an action or a property raised an exception or is not a pure function, or a state is not hashable.
     """
     limits = limits or Limits()
-    budget = budget or Budget(limits, tuning=tuning)
+    budget = budget or Budget(limits)
     return within(budget, spec, "oracle", lambda: OracleSearch(spec, limits, progress, budget, tuning=tuning).run())

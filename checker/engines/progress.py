@@ -9,8 +9,20 @@ from leadline.checker.result import Result, Statistics
 Progress = Callable[[Statistics], None]
 """A function that is called regularly during a search, with the current statistics."""
 
+SECONDS = 0.1
+"""The number of seconds between two calls to the progress function of a search."""
+
 MOST_SAMPLES = 60
 """The maximum number of samples stored for a search. This is enough for a plot."""
+
+
+def is_due(waited: float) -> bool:
+    """Return whether a search should call its progress function.
+
+    Parameters:
+        waited: the number of seconds since it last called the function.
+    """
+    return waited > SECONDS
 
 
 class Pace:

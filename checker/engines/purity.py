@@ -32,6 +32,10 @@ LATER = "the same state later gave different {}"
 BY_ORDER = "it depends on the order in which a set, a Bag or a Map iterates"
 """The error message for a function that gives different results for equal states that iterate in different orders."""
 
+ALWAYS, GROWTH = 30, 1.25
+"""The number of states at the start of a search that are all tested, and the factor by which the number of states must
+then grow before another one is tested. These tests take little time and find almost all functions that are not pure."""
+
 KEPT = 16
 """The maximum number of states that are checked again when the search ends."""
 
@@ -41,12 +45,12 @@ class Purity(Generic[S]):
 
     Parameters:
         spec: the spec.
-        tuning: the settings that define the sample; see `Tuning.pure_states`.
+        tuning: internal settings; see `Tuning.pure_states`.
         with_distance: whether to check `Spec.distance` too.
     """
 
     def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT, *, with_distance: bool = False) -> None:
-        self.spec, self._tuning, self._with_distance = spec, tuning, with_distance
+        self.spec, self._most, self._with_distance = spec, tuning.pure_states, with_distance
         self._state_checks = spec.checks_of(*OF_STATES, Kind.FINAL)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._offered, self._next = 0, 0
@@ -62,8 +66,9 @@ class Purity(Generic[S]):
         self._offered += 1
         if self._offered <= self._next:
             return
-        is_first = self._offered < self._tuning.pure_states
-        self._next = self._offered if is_first else int(self._tuning.pure_growth * self._offered)
+        if self._most is not None and self._offered > self._most:
+            return
+        self._next = self._offered if self._offered < ALWAYS else int(GROWTH * self._offered)
         check_state(state, self.spec.initials()[0])
         before, contents = fresh(state), key(state)
         once, of_twin = self._outcomes(state, before), self._outcomes(fresh(state), before)

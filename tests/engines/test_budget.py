@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import os
 import re
@@ -18,13 +17,21 @@ import attrs
 import pytest
 
 from leadline.checker import Limits, Result, Spec, Verdict, action, invariant
-from leadline.checker.engines import oracle
+from leadline.checker.engines import budget, oracle
 from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.budget import Budget, LimitReached
 from leadline.checker.engines.memory import Memory
-from leadline.checker.settings import CompiledSettings, SparkSettings, SparkTuning, Tuning
+from leadline.checker.settings import CompiledSettings
 from tests.specs import learning
 from tests.suite.command import call, write
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupt without mercy."""
+    monkeypatch.setattr(budget, "WATCH_SECONDS", 0.02)
+    monkeypatch.setattr(budget, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(budget, "AGAIN_SECONDS", 0.3)
 
 
 @attrs.frozen
@@ -102,13 +109,10 @@ ENDLESS = {
     "an invariant's sentences": spec_of(strike, properties=[sentences]),
 }
 
-SOON = Tuning(watch_seconds=0.02, grace_seconds=0.0, again_seconds=0.3)
-"""Interrupt without mercy."""
-
 ENGINES: dict[str, Callable[..., Result]] = {
-    "oracle": functools.partial(oracle.explore, tuning=SOON),
-    "compiled": functools.partial(learning.explore, settings=CompiledSettings(tuning=SOON)),
-    "spark": functools.partial(distributed.explore, settings=SparkSettings(tuning=SparkTuning(compiled=SOON))),
+    "oracle": oracle.explore,
+    "compiled": learning.explore,
+    "spark": distributed.explore,
 }
 
 
@@ -165,7 +169,7 @@ def test_a_search_on_spark_whose_spec_caught_an_interrupt_is_incomplete(java: No
 
 def test_what_a_lost_call_left_out_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = spec_of(strike, catch_signals)
-    settings = CompiledSettings(checkpoint=tmp_path / "saved", checkpoint_every=1e-9, tuning=SOON)
+    settings = CompiledSettings(checkpoint=tmp_path / "saved", checkpoint_every=1e-9)
     cut_short = learning.explore(spec, settings=settings)
     assert cut_short.verdict is Verdict.INCOMPLETE
     monkeypatch.setenv("UNDISTURBED", "")
@@ -214,7 +218,7 @@ def test_somebody_elses_alarm_is_left_alone() -> None:
     came: list[int] = []
     before = signal.signal(signal.SIGALRM, lambda number, _: came.append(number))
     try:
-        with Budget(Limits(max_seconds=0.01), tuning=SOON).enforced():
+        with Budget(Limits(max_seconds=0.01)).enforced():
             time.sleep(0.1)
             signal.raise_signal(signal.SIGALRM)
     finally:
@@ -223,7 +227,7 @@ def test_somebody_elses_alarm_is_left_alone() -> None:
 
 
 def test_nothing_is_interrupted_once_the_search_is_at_its_end() -> None:
-    own = Budget(Limits(max_seconds=0.01), tuning=SOON)
+    own = Budget(Limits(max_seconds=0.01))
     with own.enforced():
         own.relax()
         time.sleep(0.1)

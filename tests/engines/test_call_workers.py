@@ -23,7 +23,14 @@ from tests.specs import learning
 SPEC = CATALOG["atomic/kip-101"].with_bounds({"log_size": 1, "records": 1})
 
 
-EAGER = Tuning(shared=1, helped_after=0, renewed_after=20)
+EAGER = Tuning(shared=1, helped_after=0)
+
+
+@pytest.fixture(autouse=True)
+def helpers_are_renewed_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_workers, "RENEWED_AFTER", 20)
+
+
 """Every call is shared with other processes."""
 
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from leadline.checker import LeadlineError, Limits, Spec, Verdict, action
 from leadline.checker.engines import oracle
-from leadline.checker.engines.compiled import checkpoint, kernel
+from leadline.checker.engines.compiled import checkpoint, kernel, store
 from leadline.checker.engines.compiled.store import Store
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.workers import Workers
@@ -591,9 +591,12 @@ def test_an_old_format_is_refused(whole: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("begin", [lambda kept: kept.check(1, [1000], 1), lambda kept: kept.rebuild()])
-def test_control_c_is_heard_while_a_checkpoint_is_loaded(begin: Callable[[Store], None]) -> None:
+def test_control_c_is_heard_while_a_checkpoint_is_loaded(
+    begin: Callable[[Store], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Between two slices of the states, when they are looked through and when they are entered in the table."""
-    kept = Store(Packing([1000]), 1, 2**20, Workers(1), 1000, tuning=Tuning(interruptible=100))
+    monkeypatch.setattr(store, "INTERRUPTIBLE", 100)
+    kept = Store(Packing([1000]), 1, 2**20, Workers(1), 1000)
     kept.states[:1000, 0], kept.parents[:1000], kept.arrivals[:1000] = range(1000), 0, 0
     kept.counters[kernel.STATES] = 1000
     run, heard = Workers.run, 0

@@ -38,7 +38,7 @@ TAKEN_APART = attrs.evolve(ONLY_LEARNED, many_values=3)
 )
 def test_a_construct_is_exact_or_refused(name: str, guard: bool, learns: bool) -> None:
     spec = spec_of(CONSTRUCTS[name], guard=guard)
-    tuning = TAKEN_APART if learns else attrs.evolve(TAKEN_APART, always=1, pays=3)
+    tuning = TAKEN_APART if learns else attrs.evolve(TAKEN_APART, always=1)
     found = answer(learning.explore, spec, settings=CompiledSettings(workers=1, tuning=tuning))
     assert found == "refused" or found == expected(name, guard)
 

@@ -20,6 +20,7 @@ from leadline.checker import (
     bound,
     component,
     constant,
+    coverage,
     explore,
     fuzz,
     invariant,
@@ -31,6 +32,7 @@ from leadline.checker import (
 from leadline.checker.coverage import FieldCoverage, InstanceCoverage
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.compiled import results
+from leadline.checker.engines.random import distinct_estimate
 from leadline.checker.observing import line_coverage as source
 from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.result import Result
@@ -285,10 +287,10 @@ def count_up(state: Count) -> Iterator[Count]:
         yield Count(state.at + 1)
 
 
-def test_many_values_are_not_counted_to_the_last() -> None:
-    settings = CompiledSettings(tuning=Tuning(field_values=100))
+def test_many_values_are_not_counted_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coverage, "MOST_VALUES", 100)
     spec = Spec(name="count", initial_states=lambda _: [Count()], actions=[count_up], bounds=Top())
-    covered = explore(spec, COVERAGE, settings=settings).statistics.covered
+    covered = explore(spec, COVERAGE).statistics.covered
     assert covered is not None
     assert covered.fields == {"Count.at": FieldCoverage(100, False, ())}
 
@@ -464,8 +466,9 @@ def test_what_only_the_search_for_a_shorter_counterexample_runs_is_not_covered()
     assert {function.name: function.is_complete for function in covered.source}["win"] is False
 
 
-def test_of_a_random_search_with_many_states_a_sample_is_looked_at() -> None:
-    settings = RandomSettings(examples=300, tuning=Tuning(sampled=40))
+def test_of_a_random_search_with_many_states_a_sample_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distinct_estimate, "SAMPLED", 40)
+    settings = RandomSettings(examples=300)
     statistics = fuzz(ROOM, Limits(coverage=True), settings=settings).statistics
     covered, plain = statistics.covered, fuzz(ROOM, settings=settings).statistics
     assert covered is not None

@@ -15,7 +15,7 @@ import pytest
 from attrs import evolve, frozen
 
 from leadline.checker import LeadlineError, Limits, Result, Spec, Verdict, action, component, invariant, put, witness
-from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines import budget, compiled, oracle
 from leadline.checker.engines.compiled import moving, packed_form
 from leadline.checker.engines.compiled.search import CompiledSearch
 from leadline.checker.engines.learning import learn_or_call
@@ -327,14 +327,14 @@ def test_a_limit_that_the_initial_states_catch_leaves_the_search_incomplete() ->
     assert (result.verdict, result.interrupted) == (Verdict.INCOMPLETE, True)
 
 
-def test_the_time_limit_ends_initial_states_that_are_never_done() -> None:
+def test_the_time_limit_ends_initial_states_that_are_never_done(monkeypatch: pytest.MonkeyPatch) -> None:
     def initial_states(_: Any) -> Iterator[Chain]:
         while True:
             sleep(0.01)
             yield from ()
 
-    settings = CompiledSettings(tuning=Tuning(watch_seconds=0.02, grace_seconds=0.0))
-    result = compiled.explore(evolve(CHAIN, initial_states=initial_states), Limits(max_seconds=0.05), settings=settings)
+    monkeypatch.setattr(budget, "GRACE_SECONDS", 0.0)
+    result = compiled.explore(evolve(CHAIN, initial_states=initial_states), Limits(max_seconds=0.05))
     assert result.stop is not None
     assert result.stop.kind is StopKind.TIME
 

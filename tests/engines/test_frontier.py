@@ -8,9 +8,10 @@ import pytest
 
 from leadline.checker import Spec, action, fuzz, invariant, step_invariant
 from leadline.checker.engines.oracle import explore
+from leadline.checker.engines.random import frontier as frontiers
 from leadline.checker.engines.random.frontier import Frontier
 from leadline.checker.result import Result, Verdict
-from leadline.checker.settings import RandomSettings, Tuning
+from leadline.checker.settings import RandomSettings
 from leadline.checker.trace import Trace
 
 
@@ -99,8 +100,12 @@ def test_states_outside_of_the_constraint_are_not_expanded() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_frontier_that_is_full_gives_up_states_and_nothing_else(workers: int) -> None:
-    settings = RandomSettings(examples=4_000, steps=60, tuning=Tuning(frontier=60, remembered=64))
+def test_a_frontier_that_is_full_gives_up_states_and_nothing_else(
+    workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frontiers, "FRONTIER", 60)
+    monkeypatch.setattr(frontiers, "REMEMBERED", 64)
+    settings = RandomSettings(examples=4_000, steps=60)
     spec = attrs.evolve(GRID, properties=(near,))
     result = fuzz(spec, settings=attrs.evolve(settings, workers=workers))
 
@@ -119,8 +124,9 @@ def add(frontier: Frontier, hashes: list[int], before: list[int]) -> list[int]:
     return [hashes[place] for place in places]
 
 
-def test_paths_are_kept_when_states_are_given_up() -> None:
-    frontier, before, held = Frontier(0, 1, Tuning(frontier=8)), dict[int, int](), np.zeros(0, np.int64)
+def test_paths_are_kept_when_states_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frontiers, "FRONTIER", 8)
+    frontier, before, held = Frontier(0, 1), dict[int, int](), np.zeros(0, np.int64)
     add(frontier, [1], [-1])
     number = 1
     for _ in range(20):
@@ -146,15 +152,15 @@ def test_paths_are_kept_when_states_are_given_up() -> None:
     assert [state[0] for state in taken.states] == taken.hashes.tolist()
 
 
-def test_nodes_that_lead_nowhere_are_forgotten() -> None:
-    tuning = Tuning(frontier=8)
-    frontier = Frontier(0, 1, tuning)
+def test_nodes_that_lead_nowhere_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frontiers, "FRONTIER", 8)
+    frontier = Frontier(0, 1)
     for number in range(1, 2_000):
         frontier.forget(np.zeros(0, np.int64))
         add(frontier, [4 * number + place for place in range(4)], [-1] * 4)
         frontier.take(4)  # which have no next states
 
-    assert frontier.nbytes < 8 * tuning.remembered + 10_000
+    assert frontier.nbytes < 8 * frontiers.REMEMBERED + 10_000
 
 
 def test_a_state_that_was_found_is_not_added_again() -> None:

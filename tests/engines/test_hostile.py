@@ -24,7 +24,7 @@ SPECS = int(os.environ.get("HOSTILE_SPECS", "60" if EVERY else "30"))
 LIMITS = Limits(depth=5, keep_going=True)
 
 
-TUNING = attrs.evolve(ONLY_LEARNED, pure_states=2, pure_growth=1e9)
+TUNING = attrs.evolve(ONLY_LEARNED, pure_states=2)
 """Purity is checked in two states only: its calls would fill the specs' caches before the recorded ones do."""
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from leadline.checker import Limits, Spec, SpecError, Verdict, action, component, invariant, put
 from leadline.checker.engines import oracle
+from leadline.checker.engines.learning import calls
 from leadline.checker.settings import CompiledSettings, Tuning
 from tests.specs import learning
 
@@ -63,10 +64,12 @@ def test_equal_objects_that_are_told_apart_are_refused(explore: Callable[..., An
 
 
 @pytest.mark.parametrize("compared", [True, False])
-def test_what_is_not_noticed_is_as_the_oracle_has_it(compared: bool) -> None:
+def test_what_is_not_noticed_is_as_the_oracle_has_it(compared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """States consist of the objects that the spec's functions returned, if these are distinguishable."""
     again = 1000 if compared else 1
-    tuning = Tuning(made_again=again, made_again_later=10**9, pure_states=0, pure_growth=1e9)
+    monkeypatch.setattr(calls, "MADE_AGAIN", again)
+    monkeypatch.setattr(calls, "MADE_AGAIN_LATER", 10**9)
+    tuning = Tuning(pure_states=1)
     assert oracle.explore(spec_of(held), tuning=tuning).verdict is Verdict.VIOLATED
     if compared:
         with pytest.raises(SpecError, match="invariant held"):

@@ -14,10 +14,9 @@ import attrs
 import pytest
 
 from leadline.checker import Limits, Result, Spec, Verdict, action
-from leadline.checker.engines import ENGINES
+from leadline.checker.engines import ENGINES, oracle
 from leadline.checker.engines.oracle import explore
 from leadline.checker.result import FIRST_VIOLATION, ActionCount, Statistics
-from leadline.checker.settings import DEFAULT
 from tests.specs.machines import (
     all_at_limit,
     below_ceiling,
@@ -472,7 +471,7 @@ def test_progress_is_told_now_and_then_and_at_the_end() -> None:
 
     explore(counters(counters=2, limit=31), progress=progress)
 
-    every = DEFAULT.progress_states
+    every = oracle.REPORTED_STATES
     assert {0, every, 2 * every, 32 * 32} <= {expanded for expanded, _ in told}
     assert (told[0][1], told[-1][1]) == (1, 0)
 

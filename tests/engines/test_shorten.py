@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leadline.checker import Spec, action, fuzz, invariant, witness
-from leadline.checker.engines import ENGINES
+from leadline.checker.engines import ENGINES, budget, progress
 from leadline.checker.engines.progress import Pace
 from leadline.checker.engines.random import leave_out, search, shorten
 from leadline.checker.errors import SpecError
 from leadline.checker.result import Limits, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
-from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
+from leadline.checker.settings import CompiledSettings, RandomSettings
 from leadline.checker.trace import Trace
 from leadline.reports.terminal.progress import progress_lines
 
@@ -88,8 +88,9 @@ def test_when_the_time_is_up_only_steps_are_left_out(found: Result, monkeypatch:
     )
 
 
-def test_leaving_out_steps_ends_too(found: Result) -> None:
-    result = shorten.shortened(found, Limits(max_seconds=1e-6), tuning=Tuning(shortening_seconds=0.0))
+def test_leaving_out_steps_ends_too(found: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shorten, "SHORTENING_SECONDS", 0.0)
+    result = shorten.shortened(found, Limits(max_seconds=1e-6))
 
     assert length(result, "small") == length(found, "small")
     assert result.note.endswith("the time limit ended the shortening")
@@ -105,7 +106,10 @@ def test_after_an_interrupt_nobody_waits_for_an_exhaustive_search(
 
 
 @pytest.mark.parametrize("activity", ["shortening", "looking for"])
-def test_an_interrupt_keeps_the_shortest_trace_so_far(activity: str, found: Result) -> None:
+def test_an_interrupt_keeps_the_shortest_trace_so_far(
+    activity: str, found: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     reported: list[str] = []
 
     def press(statistics: Statistics) -> None:
@@ -113,7 +117,7 @@ def test_an_interrupt_keeps_the_shortest_trace_so_far(activity: str, found: Resu
         if statistics.activity.startswith(activity) and f"small: {length(found, 'small')}" not in statistics.activity:
             raise KeyboardInterrupt
 
-    result = shorten.shortened(found, Limits(), press, tuning=Tuning(progress_seconds=0.0))
+    result = shorten.shortened(found, Limits(), press)
 
     assert reported[0] == f"shortening the trace of small: {length(found, 'small')} states"
     assert 6 <= length(result, "small") < length(found, "small")
@@ -197,7 +201,9 @@ def test_a_search_that_met_nothing_is_not_shortened(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("catches", [False, True])
-def test_a_call_that_hangs_while_steps_are_left_out_is_cut_off(catches: bool, found: Result) -> None:
+def test_a_call_that_hangs_while_steps_are_left_out_is_cut_off(
+    catches: bool, found: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def hang() -> bool:
         try:
             while True:
@@ -215,8 +221,9 @@ def test_a_call_that_hangs_while_steps_are_left_out_is_cut_off(catches: bool, fo
     spec = attrs.evolve(GRID, properties=[slow])
     slowly = attrs.evolve(trace, spec=spec, about=slow)
     result = attrs.evolve(found, spec=spec, properties=(PropertyResult(slow, Verdict.VIOLATED, (slowly,)),))
-    tuning = Tuning(shortening_seconds=0.05, grace_seconds=0.05)
-    shortened = shorten.shortened(result, Limits(max_seconds=1e-6), tuning=tuning)
+    monkeypatch.setattr(shorten, "SHORTENING_SECONDS", 0.05)
+    monkeypatch.setattr(budget, "GRACE_SECONDS", 0.05)
+    shortened = shorten.shortened(result, Limits(max_seconds=1e-6))
 
     assert "the time limit ended the shortening" in shortened.note
     (kept,) = shortened.of("slow").traces

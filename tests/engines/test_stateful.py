@@ -15,10 +15,11 @@ from hypothesis import Phase, settings, target
 from hypothesis.stateful import run_state_machine_as_test
 
 from leadline.checker import Spec, Verdict, action, fuzz, invariant, step_invariant
+from leadline.checker.engines import progress
 from leadline.checker.engines.oracle import explore
 from leadline.checker.observing.digest import own_modules
 from leadline.checker.result import ActionCount, Limits, Result, Statistics
-from leadline.checker.settings import RandomSettings, Tuning
+from leadline.checker.settings import RandomSettings
 from leadline.checker.stateful import PropertyViolated, SpecMachine, state_machine
 from leadline.checker.traces.itf import decode_trace, encode_trace
 from leadline.checker.traces.replay import replay
@@ -539,24 +540,28 @@ def test_progress_is_told_while_fuzz_searches() -> None:
     assert told[-1] == result.statistics.generated
 
 
+@pytest.fixture
+def each_round_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
+
+
 def tired(statistics: Statistics) -> None:
     """A progress function that stops the search."""
     if statistics.generated > 40:
         raise KeyboardInterrupt
 
 
-EACH_ROUND_IS_TOLD = RandomSettings(tuning=Tuning(progress_seconds=0.0))
-
-
+@pytest.mark.usefixtures("each_round_is_reported")
 def test_an_interrupt_gives_what_fuzz_found_until_then() -> None:
-    result = fuzz(clock(tick, ring), progress=tired, settings=EACH_ROUND_IS_TOLD)
+    result = fuzz(clock(tick, ring), progress=tired)
 
     assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "interrupted")
     assert result.statistics.distinct == 3
 
 
+@pytest.mark.usefixtures("each_round_is_reported")
 def test_an_interrupt_keeps_what_was_violated_until_then() -> None:
-    result = fuzz(clock(tick, ring, properties=[forward, never_noon]), progress=tired, settings=EACH_ROUND_IS_TOLD)
+    result = fuzz(clock(tick, ring, properties=[forward, never_noon]), progress=tired)
 
     assert (result.verdict, result.reason) == (Verdict.VIOLATED, "interrupted")
     assert length(result, "forward") == 4

@@ -21,7 +21,7 @@ Engine = Callable[[Spec[Any]], Any]
 
 def learned(spec: Spec[Any], limits: Limits | None = None) -> Any:
     """Parts with three values or more are split if they can be."""
-    return learning.explore(spec, limits, settings=CompiledSettings(tuning=Tuning(many_values=3, pure_states=0)))
+    return learning.explore(spec, limits, settings=CompiledSettings(tuning=Tuning(many_values=3, pure_states=1)))
 
 
 def at_random(spec: Spec[Any]) -> Any:

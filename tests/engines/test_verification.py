@@ -13,6 +13,7 @@ import pytest
 from leadline.checker import Spec, SpecError, action, component, fuzz, invariant, step_invariant
 from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import search
+from leadline.checker.engines.learning import learn_or_call
 from leadline.checker.engines.learning.calls import Call, Caller, NotRecorded
 from leadline.checker.engines.learning.restart import Adjustments
 from leadline.checker.observing import collection_views, filters
@@ -222,9 +223,10 @@ def test_verification_does_not_change_a_random_search() -> None:
     assert (verified.walked, verified.actions, verified.generated) == (plain.walked, plain.actions, plain.generated)
 
 
-def test_calls_that_are_made_instead_are_no_applications() -> None:
+def test_calls_that_are_made_instead_are_no_applications(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few learned calls, most are made."""
-    found = searched(attrs.evolve(ONLY_LEARNED, always=2, pays=10**9)).statistics
+    monkeypatch.setattr(learn_or_call, "PAYS", 10**9)
+    found = searched(attrs.evolve(ONLY_LEARNED, always=2)).statistics
     assert found.verified is not None
     assert found.learning is not None
     uses = found.expanded * len(SPEC.instances) + found.distinct + found.generated - 1

@@ -22,13 +22,13 @@ from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.purity import Purity
-from leadline.checker.engines.random import leave_out
-from leadline.checker.engines.random.distinct_estimate import StateSample
+from leadline.checker.engines.random import distinct_estimate, leave_out
+from leadline.checker.engines.random.distinct_estimate import SAMPLED, StateSample
 from leadline.checker.engines.random.shorten import IN_ORDER, shorten_along
 from leadline.checker.engines.random.walkers import Next, Walks
 from leadline.checker.errors import SpecError
 from leadline.checker.result import Limits, Result, StopKind, WalkCounts
-from leadline.checker.settings import DEFAULT, OracleSettings, RandomSettings
+from leadline.checker.settings import OracleSettings, RandomSettings
 from leadline.invariants.catalog import CATALOG
 from tests.specs.agreement import Pair, Shelf, Slot
 from tests.specs.agreement import put as put_on_shelf
@@ -399,8 +399,8 @@ def test_the_estimate_does_not_depend_on_which_states_are_expanded_first(monkeyp
 
     adds = StateSample.add
     monkeypatch.setattr(StateSample, "add", add)
-    tuning = attrs.evolve(DEFAULT, sampled=2**10)
-    result = fuzz(LOCK.with_properties([]), settings=RandomSettings(examples=500, steps=40, tuning=tuning))
+    monkeypatch.setattr(distinct_estimate, "SAMPLED", 2**10)
+    result = fuzz(LOCK.with_properties([]), settings=RandomSettings(examples=500, steps=40))
     assert not walked(result).is_exact
     assert result.statistics.distinct == pytest.approx(len(found), rel=0.1)
 
@@ -414,15 +414,15 @@ def test_more_states_than_the_sample_holds_are_estimated() -> None:
     assert (result.statistics.out_degree_min, result.statistics.out_degree_max) == (12, 12)
 
 
-@pytest.mark.parametrize("states", [100, DEFAULT.sampled, 3 * DEFAULT.sampled, 50 * DEFAULT.sampled])
+@pytest.mark.parametrize("states", [100, SAMPLED, 3 * SAMPLED, 50 * SAMPLED])
 def test_the_estimate_is_within_three_percent(states: int) -> None:
     hashes = np.random.default_rng(states).integers(0, 2**64, states, np.uint64)
     sampled, zeros = StateSample(), np.zeros(states, np.int64)
     for part in np.array_split(np.concatenate([hashes, hashes[::-1]]), 7):
         sampled.add(part, zeros[: len(part)], zeros[: len(part)], zeros[: len(part)])
     sampled.settle()
-    assert sampled.is_exact == (states <= DEFAULT.sampled)
-    assert sampled.distinct == (states if states <= DEFAULT.sampled else pytest.approx(states, rel=0.03))
+    assert sampled.is_exact == (states <= SAMPLED)
+    assert sampled.distinct == (states if states <= SAMPLED else pytest.approx(states, rel=0.03))
 
 
 def test_every_step_of_a_counterexample_is_one_that_the_spec_takes() -> None:

@@ -195,7 +195,7 @@ def _by_text(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("fault", [_by_position, _by_text])
 def test_these_specs_find_matching_by_position_and_by_text(fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     fault(monkeypatch)
-    engine = compiled(attrs.evolve(BY_MEMBER, verify=0.0, compared_paths=0, compared_states=0))
+    engine = compiled(attrs.evolve(BY_MEMBER, verify=0.0, compared=False))
     assert any(_is_found(seed, engine) for seed in SEEDS)
 
 

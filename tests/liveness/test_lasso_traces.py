@@ -10,13 +10,13 @@ import attrs
 import pytest
 
 from leadline.checker import SpecError, Stop, StopKind, Trace, TraceError, Verdict, explore, invariant, recoverable
-from leadline.checker.engines import ENGINES, oracle
+from leadline.checker.engines import ENGINES, oracle, progress
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.compiled.liveness import LivenessCheck
 from leadline.checker.liveness import decide
 from leadline.checker.liveness.recheck import fault
 from leadline.checker.result import Limits
-from leadline.checker.settings import CompiledSettings, Tuning
+from leadline.checker.settings import CompiledSettings
 from leadline.checker.stateful import state_machine
 from leadline.checker.traces.itf import decode_trace, encode_trace, read_trace, write_trace
 from leadline.checker.traces.replay import replay
@@ -140,10 +140,10 @@ def test_report_says_why_fairness_does_not_require_an_action() -> None:
         assert ("fair, but not for each instance" in text) == (len(actions) == 1)
 
 
-def test_compiled_engine_says_that_it_checks_liveness(lasso: Trace[Any]) -> None:
+def test_compiled_engine_says_that_it_checks_liveness(lasso: Trace[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    tuning = Tuning(progress_seconds=0.0)
-    settings = CompiledSettings(workers=1, tuning=tuning)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    settings = CompiledSettings(workers=1)
     result = learning.explore(lasso.spec, Limits(), lambda each: told.append(each.activity), settings)
     assert told[0] == ""
     assert "checking liveness" in told

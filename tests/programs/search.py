@@ -26,7 +26,7 @@ from tests.specs.direct import same_by_direct_calls
 from tests.specs.going_wrong import ONLY_LEARNED
 
 LIMITS = Limits(depth=3, keep_going=True)
-TUNING = attrs.evolve(ONLY_LEARNED, apart_after=1, many_values=3, pure_states=2, pure_growth=1e9)
+TUNING = attrs.evolve(ONLY_LEARNED, apart_after=1, many_values=3, pure_states=2)
 """No net. Few states are checked for purity, as the calls of these checks are not those of an engine."""
 
 APART = frozenset(("numbers", "others", "pairs", "msgs", "sets", "bag", "table", "rows[]", "procs[].seen"))

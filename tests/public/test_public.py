@@ -10,8 +10,8 @@ import pytest
 
 from leadline.checker import Verdict
 from leadline.checker.engines import oracle, set_order
+from leadline.checker.engines.compiled import search
 from leadline.checker.result import Limits
-from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.spec import Spec
 from leadline.reports.loading import load_spec
 from tests.public.figures import HERE, OWN, PROTOCOLS, Protocol, Size
@@ -83,12 +83,13 @@ def test_a_client_that_need_not_ask_again_gets_no_producer_id() -> None:
     assert result.verdict is Verdict.VIOLATED
 
 
-def test_a_search_that_begins_with_many_states_takes_them_apart() -> None:
+def test_a_search_that_begins_with_many_states_takes_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     protocol = next(protocol for protocol in PROTOCOLS if protocol.name == "ewd840")
     spec = of_size(protocol.files()[0], Size(7_742, 15, OWN, {"nodes": 5}))
 
     assert len(list(spec.initials())) == 5_120
-    statistics = learning.explore(spec, settings=CompiledSettings(tuning=Tuning(searched_again=1_000))).statistics
+    monkeypatch.setattr(search, "SEARCHED_AGAIN", 1_000)
+    statistics = learning.explore(spec).statistics
     assert (statistics.distinct, statistics.depth) == (7_742, 15)
     assert statistics.calls < 1_000
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import attrs
 from hypothesis import strategies as st
 
 from leadline.checker import Limits, Result, Spec, action, component, constant, invariant
 from leadline.checker.engines import oracle
+from leadline.checker.engines.learning import helpers
 from leadline.checker.properties import step_invariant, step_witness, witness
 from leadline.checker.settings import CompiledSettings, Tuning
 from tests.specs import learning
@@ -28,7 +30,7 @@ def answers(result: Result) -> Any:
     return result.verdict, result.reason, result.exhausted, statistics, properties
 
 
-SMALL = Tuning(block=15, chunks=2, alone=3, asked=3, waiting=2, shared=1, helped_after=0, renewed_after=20)
+SMALL = Tuning(block=15, alone=3, asked=3, waiting=2, shared=1, helped_after=0)
 """Blocks so small that there are many, and few paths are learned at once."""
 
 
@@ -38,7 +40,8 @@ def assert_same_answers(spec: Spec[Any], limits: Limits, workers: int = 2) -> No
     Few paths are learned at once, so that many states have to wait, and parts are gone on with often.
     """
     expected = oracle.explore(spec, limits) if limits.coverage else same_by_direct_calls(spec, limits)[1]
-    found = learning.explore(spec, limits, settings=CompiledSettings(workers=workers, tuning=SMALL))
+    with mock.patch.object(helpers, "RENEWED_AFTER", 20):
+        found = learning.explore(spec, limits, settings=CompiledSettings(workers=workers, tuning=SMALL))
     assert answers(found) == answers(expected)
     for item, other in zip(found.properties, expected.properties, strict=True):
         assert len(set(map(repr, item.traces))) == len(other.traces)

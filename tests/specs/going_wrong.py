@@ -13,9 +13,7 @@ from leadline.checker.settings import Tuning
 S = TypeVar("S", bound=attrs.AttrsInstance)
 
 ONLY_LEARNED = Tuning(
-    compared_calls=0,
-    compared_paths=0,
-    compared_states=0,
+    compared=False,
     block=50,
     alone=1000,
     asked=5,

@@ -33,6 +33,9 @@ from leadline.checker.result import Stop, StopKind
 
 S = TypeVar("S")
 
+CHUNKS = 4
+"""The number of parts per thread into which a block is divided. An idle thread takes the next part."""
+
 CALLS_A_LOOK = 64
 """The number of learned calls between two checks of the memory."""
 
@@ -391,7 +394,7 @@ class Expander(Generic[S]):
         """Divide the states in ``range(first, last)`` into parts for the threads."""
         tuning, workers = self.tuning, self.workers.count
         alone = workers == 1 or last - first < tuning.alone
-        count = 1 if alone else min(workers * tuning.chunks, last - first)  # so that no part is empty
+        count = 1 if alone else min(workers * CHUNKS, last - first)  # so that no part is empty
         return BlockParts(first, last, count, self.layout.slots, tuning)
 
     def _buffers_for(self, parts: BlockParts) -> Buffers:

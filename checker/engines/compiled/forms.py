@@ -79,7 +79,7 @@ class _Forms(Generic[S]):
         self._spec, self._limits, self._progress, self._tuning = spec, limits, progress, tuning
         self._count = settings.workers
         self._processes: Callable[[], Sequence[int]] = tuple
-        self._budget = Budget(limits, lambda: self._processes(), tuning=tuning)
+        self._budget = Budget(limits, lambda: self._processes())
         self._policy: Objects | None = Objects(spec, tuning.learn_after) if tuning.learn_after else None
         self._adjustments: Adjustments | None = None
         self._packed_before: Statistics | None = None

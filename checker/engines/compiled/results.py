@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.checker import coverage
 from leadline.checker.action import ActionInstance
 from leadline.checker.coverage import FieldCoverage, FieldValues
 from leadline.checker.engines.compiled.expander import Expander
@@ -236,8 +237,7 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
         last: the index after the last state to inspect. States that do not satisfy `Spec.within` are skipped.
     """
     store, layout = expander.store, expander.layout
-    most, packing = expander.tuning.field_values, store.packing
-    values = FieldValues(most)
+    packing, values = store.packing, FieldValues()
     name = type(layout.state([0] * layout.slots)).__name__
     parts = [(node, path, apart, _slots(node)) for node, path, apart in _parts(layout.root, name)]
     met: list[set[bytes]] = [set() for _ in parts]
@@ -246,7 +246,7 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
         for (node, path, apart, slots), known in zip(parts, met, strict=True):
             held = [slot for slot in slots if slot < len(packing.sizes)]
             numbers = (states[:, packing.word[held]] >> packing.shift[held]) & packing.mask[held]
-            if len(known) > most:
+            if len(known) > coverage.MOST_VALUES:
                 values.stop(path)
                 continue
             for row in np.unique(numbers, axis=0) if len(numbers) else ():

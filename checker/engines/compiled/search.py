@@ -38,7 +38,7 @@ from leadline.checker.engines.learning.tables import Numbers, TransitionTables
 from leadline.checker.engines.learning.warm_up import compiled_ahead
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers, usable_cores
-from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.progress import Progress, is_due
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import Damaged, LeadlineError
 from leadline.checker.observing.lazy import make_ordinary
@@ -59,6 +59,9 @@ from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
 
 S = TypeVar("S")
+
+SEARCHED_AGAIN = 100_000
+"""The number of expanded states above which a search no longer begins a new attempt in order to split a part."""
 
 _log = logging.getLogger("leadline")
 
@@ -113,7 +116,7 @@ class CompiledSearch(Generic[S]):
         packing = Packing(tables.layout.sizes()) if saved is None else saved.packing
         self.at = Position.at_start(tables)
         memory, constrained = self.budget.memory.for_states, self.spec.constraint is not None
-        store = Store(packing, tables.instances, memory, self.workers, len(tables.rows), constrained, self.tuning)
+        store = Store(packing, tables.instances, memory, self.workers, len(tables.rows), constrained)
         self.expander = Expander(tables, store, Watch(self.budget, self.workers, self._report))
         if saved is not None:
             self._restore(saved)
@@ -337,9 +340,10 @@ class CompiledSearch(Generic[S]):
                     return None  # no state of the level satisfies `Spec.within`
                 if self.limits.depth is not None and len(at.levels) >= self.limits.depth:
                     return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
-                for index in np.linspace(at.next, at.level_end - 1, self.tuning.compared_states, dtype=int):
-                    expander.learner.comparison.state(expander.row(index))
-            if expander.layout.crowded and at.next < self.tuning.searched_again:
+                compared = expander.learner.comparison
+                for index in np.linspace(at.next, at.level_end - 1, compared.level_states, dtype=int):
+                    compared.state(expander.row(index))
+            if expander.layout.crowded and at.next < SEARCHED_AGAIN:
                 raise Crowded(frozenset(expander.layout.crowded))
             expander.watch.pause()
             if self._trial is not None:
@@ -394,7 +398,7 @@ class CompiledSearch(Generic[S]):
         return self.limits.max_states is not None and states > self.limits.max_states
 
     def _report(self) -> None:
-        if self._problem.progress is not None and time.monotonic() - self._reported_at > self.tuning.progress_seconds:
+        if self._problem.progress is not None and is_due(time.monotonic() - self._reported_at):
             self._problem.progress(self.statistics())
             self._reported_at = time.monotonic()
 
@@ -569,7 +573,7 @@ def explore(
     if limits.coverage:
         workers.end_helpers(for_good=True)  # coverage is measured only in this process
     tuning = settings.tuning if settings.verify is None else attrs.evolve(settings.tuning, verify=settings.verify)
-    budget = Budget(limits, lambda: workers.processes, tuning=tuning)
+    budget = Budget(limits, lambda: workers.processes)
 
     def search() -> Result:
         with ExitStack() as stack:

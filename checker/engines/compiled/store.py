@@ -13,7 +13,6 @@ from leadline.checker.engines.compiled.resumption import SavedStates
 from leadline.checker.engines.learning.arrays import Kept, Packed
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.workers import Workers
-from leadline.checker.settings import DEFAULT, Tuning
 
 MOST_STATES = 2**32 - 2**27
 """The maximum number of states in a store.
@@ -29,6 +28,9 @@ Even if all states are stored, enough entries are free that no region of the tab
 
 SMALLEST_TABLE = 4096
 """The minimum number of table entries for each worker's region. A smaller region could overflow by chance."""
+
+INTERRUPTIBLE = 2**22
+"""The number of states that are loaded, checked or added to the hash table between two tests for Ctrl-C."""
 
 SMALLEST_ROOM = 2**16
 FULLEST = 0.7
@@ -52,8 +54,6 @@ class Store:
         workers: the threads that fill the hash table.
         first: the number of initial states.
         constrained: whether the spec has a constraint, `Spec.within`.
-        tuning: internal settings, including the number of states between two points where a long loop can be
-            interrupted.
 
     Attributes:
         states: the packed states. The shape is (room, words).
@@ -76,9 +76,8 @@ class Store:
         workers: Workers,
         first: int,
         constrained: bool = False,
-        tuning: Tuning = DEFAULT,
     ) -> None:
-        self.packing, self.workers, self._slice = packing, workers, tuning.interruptible
+        self.packing, self.workers = packing, workers
         self.packings = self.loaded = 0
         self.counters = np.zeros(kernel.COUNTERS, np.int64)
         self._arrival_type = arrival_type(instances)
@@ -144,8 +143,8 @@ class Store:
             NotASearch: if the states are inconsistent, so that no search can have saved them.
         """
         self.loaded = len(saved.states)
-        for first in range(0, self.loaded, self._slice):
-            part = slice(first, min(first + self._slice, self.loaded))
+        for first in range(0, self.loaded, INTERRUPTIBLE):
+            part = slice(first, min(first + INTERRUPTIBLE, self.loaded))
             self.states[part], self.parents[part] = saved.states[part], saved.parents[part]
             self.arrivals[part] = saved.arrivals[part]
         self.check(saved.initials, sizes, instances)
@@ -187,8 +186,8 @@ class Store:
         if size > len(self.table):
             self.table = np.empty(0, np.uint64)  # frees the old table before the new one is allocated
             self.table = np.empty((size + regions - 1) // regions * regions, np.uint64)
-        for first in range(0, max(self.stored, 1), self._slice):
-            last = min(first + self._slice, self.stored)
+        for first in range(0, max(self.stored, 1), INTERRUPTIBLE):
+            last = min(first + INTERRUPTIBLE, self.stored)
             found = self.workers.run(
                 kernel.rebuild,
                 [(region, regions, first, last, self.states, self.table) for region in range(regions)],
@@ -211,8 +210,8 @@ class Store:
                 not possible.
         """
         packing = self.packing
-        for first in range(0, self.stored, self._slice):
-            last = min(first + self._slice, self.stored)
+        for first in range(0, self.stored, INTERRUPTIBLE):
+            last = min(first + INTERRUPTIBLE, self.stored)
             (wrong,) = self.workers.run(
                 kernel.first_impossible,
                 [

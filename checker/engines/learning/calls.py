@@ -53,6 +53,14 @@ Outcome = tuple[int, Changes]
 no drawn values, so that different instances can share outcomes.
 """
 
+COMPARED_CALLS = 8
+"""One in this number of predicate calls that are recorded is compared with a direct call."""
+
+MADE_AGAIN, MADE_AGAIN_LATER = 1000, 8
+"""The number of calls at the start of a search that are repeated with equal but different objects, to find out whether
+the result changes, and the number of later calls of which one is repeated. Only calls that may depend on the identity
+of objects are repeated."""
+
 NOT_RECORDED = "a use of a part of the state that cannot be recorded"
 
 
@@ -176,7 +184,7 @@ class Caller(Generic[S]):
         self._compared = self._made_again = 0
         self._last: tuple[Row, S] | None = None
         self._looks_at_identity = self._may_look_at_identity()
-        self._keep(spec.initials()[: tuning.made_again])
+        self._keep(spec.initials()[:MADE_AGAIN])
 
     def __getstate__(self) -> dict[str, object]:
         """Return the attributes to pickle. Other processes decide for themselves which predicates to divide."""
@@ -466,7 +474,7 @@ class Caller(Generic[S]):
         if not self._looks_at_identity[tree]:
             return False
         self._made_again += 1
-        return self._made_again <= self.tuning.made_again or self._made_again % self.tuning.made_again_later == 0
+        return self._made_again <= MADE_AGAIN or self._made_again % MADE_AGAIN_LATER == 0
 
     def shows(self, tree: int, *rows: Row) -> bool:
         """Call a predicate without recording its reads. Return whether the state or step violates an invariant or
@@ -558,14 +566,14 @@ class Caller(Generic[S]):
         for position in run.positions:
             for slot, number in position.reads.items():
                 reads.setdefault(slot, number)
-        if self.tuning.compared_calls and gave != self.shown_by(tree, [*map(self.layout.state, rows)]):
+        if self.tuning.compared and gave != self.shown_by(tree, [*map(self.layout.state, rows)]):
             raise NotRecorded(tree)
         return Call(reads, set(), enumerated, gave, frozenset(constructs), run.positions, divided.undivided)
 
     def _evaluate(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Call a predicate or `Spec.distance` on lazy states, and record the slots that it reads.
 
-        One of every `Tuning.compared_calls` calls is compared with a call on real states.
+        One of every `COMPARED_CALLS` calls is compared with a call on real states.
         """
         if self.apart[tree] and self.precision[tree] >= Precision.ELEMENTS:
             if (apart := self._evaluate_apart(tree, rows)) is not None:
@@ -589,10 +597,9 @@ class Caller(Generic[S]):
                 self._given_by(tree, [*map(self.layout.state, rows)])  # raises the same exception as the function
                 return self._less_precisely(tree, rows, failure)
             self._compared += 1
-            one_in = self.tuning.compared_calls
             if (
-                one_in
-                and self._compared % one_in == 1
+                self.tuning.compared
+                and self._compared % COMPARED_CALLS == 1
                 and gave != self._given_by(tree, [*map(self.layout.state, rows)])
             ):
                 raise NotRecorded(tree)

@@ -25,6 +25,12 @@ from leadline.checker.trace import Trace
 
 S = TypeVar("S")
 
+LOOKED_AT = 64
+"""The number of states of a block that are looked at before it is expanded."""
+
+LEVEL_STATES = 3
+"""The number of states of each level on which all learned results are compared with calls."""
+
 ALL, EACH = 4_000, 8
 """The numbers of comparisons; see the docstring of the module. A search of ten million states with 79,000 learned calls
 then compares 14,000 paths instead of 40,000."""
@@ -35,11 +41,15 @@ class Comparison(Generic[S]):
 
     Parameters:
         tables: the transition tables. Their attribute `compared` counts the comparisons.
+
+    Attributes:
+        level_states: the number of states of each level on which `state` should be called.
     """
 
     def __init__(self, tables: TransitionTables[S]) -> None:
         self.tables, self.caller, self.layout = tables, tables.caller, tables.layout
-        self._looked_at, self._paths = tables.caller.tuning.compared_paths, 0
+        compared = tables.caller.tuning.compared
+        self._looked_at, self.level_states, self._paths = LOOKED_AT * compared, LEVEL_STATES * compared, 0
 
     def paths(self, states: NDArray[np.uint64], packing: Packing, first: int, last: int) -> None:
         """Compare the learned results for the given states with those of actual calls. Each path of a decision tree is

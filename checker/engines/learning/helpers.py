@@ -32,6 +32,10 @@ from leadline.checker.observing.recording import Precision
 MOST = 7
 """The maximum number of helpers. More helpers would wait for the search process, which learns from all results."""
 
+RENEWED_AFTER = 300
+"""The number of calls that may fail in the helpers because a value is missing. After more such calls, the helpers are
+replaced by newly forked ones, which have all values."""
+
 TO_LEARN = 0.15
 """The time that the search process needs to learn from a call, as a fraction of the duration of the call."""
 
@@ -204,7 +208,7 @@ class Helpers:
         tuning = self.caller.tuning
         if not self._count or len(jobs) < tuning.shared or self._made < tuning.helped_after:
             return jobs, []
-        if self._missed > tuning.renewed_after:
+        if self._missed > RENEWED_AFTER:
             self.end()
         if not self._running:
             self._start()

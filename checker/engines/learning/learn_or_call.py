@@ -26,6 +26,10 @@ from leadline.checker.spec import Spec
 
 S = TypeVar("S")
 
+PAYS = 6
+"""A call is always recorded if at least this number of states of a block need its result: a recorded call costs
+`RECORDED` calls, and half of that is saved at once."""
+
 SELDOM = 60
 """The number of further states that must be found before another call to the same function is recorded."""
 
@@ -104,7 +108,7 @@ class Effort:
         """
         learned, states = self.learned[tree], max(states - self.begun[tree], 0)
         spared = max(states - learned - self.called[tree], 0)
-        return wanted >= self._tuning.pays or learned < self._tuning.always + states // SELDOM + spared // RETURN
+        return wanted >= PAYS or learned < self._tuning.always + states // SELDOM + spared // RETURN
 
 
 class LearningPays(Exception):

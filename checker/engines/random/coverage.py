@@ -18,7 +18,6 @@ from leadline.checker.engines.evidence import states_shown
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.random.distinct_estimate import StateSample
 from leadline.checker.properties import Kind, Property
-from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 
 S = TypeVar("S")
@@ -29,13 +28,12 @@ class WalkCoverage(Generic[S]):
 
     Parameters:
         spec: the spec.
-        tuning: the settings, including the maximum number of values to count for each field.
     """
 
-    def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT) -> None:
+    def __init__(self, spec: Spec[S]) -> None:
         self._spec = spec
         self._asked: list[Property] = [*spec.premises, *spec.checks_of(Kind.WITNESS)]
-        self._values = FieldValues(tuning.field_values)
+        self._values = FieldValues()
         self._true: dict[int, list[bool]] = {}
 
     def look(self, hashes: Sequence[int], state_at: Callable[[int], S], watch: Watch) -> None:

@@ -10,14 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.settings import DEFAULT, Tuning
+SAMPLED = 2**14
+"""The size of the sample. The standard error of the estimate is 1 / sqrt(SAMPLED - 2), which is 0.8 %."""
 
 
 class StateSample:
     """A sample of the distinct states of a search. It contains the states with the smallest hashes.
-
-    Parameters:
-        tuning: the settings, including the size of the sample.
 
     Attributes:
         most: the maximum number of states in the sample. If the search has found more distinct states, the arrays
@@ -30,8 +28,8 @@ class StateSample:
         limit: the largest hash that a state of the sample can have.
     """
 
-    def __init__(self, tuning: Tuning = DEFAULT) -> None:
-        self.most = tuning.sampled
+    def __init__(self) -> None:
+        self.most = SAMPLED
         self.hashes = np.zeros(0, np.uint64)
         self.depths = self.by = self.degrees = np.zeros(0, np.int64)
         self.limit = 2**64 - 1

@@ -43,9 +43,15 @@ from numpy.typing import NDArray
 
 from leadline.checker.engines.learning.forest import with_room
 from leadline.checker.engines.random.kernel import mixed
-from leadline.checker.settings import DEFAULT, Tuning
 
 N = TypeVar("N", bound=np.generic)
+
+FRONTIER = 2**17
+"""The maximum number of states that are kept for expansion. If there are more, those that would be expanded last are
+dropped."""
+
+REMEMBERED = 2**22
+"""The number of entries in the table of found states. It must be a power of 2."""
 
 WORDS = 2**23
 """The maximum number of words of the packed states of the frontier."""
@@ -96,16 +102,15 @@ class Frontier:
     Parameters:
         seed: the seed for the random order.
         words: the number of words of a packed state.
-        tuning: the settings, including the sizes of the frontier and of the table of found states.
 
     Attributes:
         given_up: the number of states that were removed without being expanded, because the frontier was full.
     """
 
-    def __init__(self, seed: int, words: int, tuning: Tuning = DEFAULT) -> None:
-        self._most = tuning.frontier
+    def __init__(self, seed: int, words: int) -> None:
+        self._most = FRONTIER
         self._seed, self.given_up = np.uint64(seed % 2**64), 0
-        self._known = np.zeros(tuning.remembered, np.uint64)
+        self._known = np.zeros(REMEMBERED, np.uint64)
         self._count = self._nodes_count = self._nodes_kept = 0
         # one entry for each state to be expanded, and room for more
         self._states, self._nodes = np.zeros((64, words), np.uint64), np.zeros(64, np.int64)

@@ -23,7 +23,6 @@ from leadline.checker.engines.purity import leads_elsewhere
 from leadline.checker.engines.random.visited_states import Choice, VisitedStates
 from leadline.checker.properties import Property
 from leadline.checker.result import Limits
-from leadline.checker.settings import DEFAULT
 from leadline.checker.trace import Trace, complaint_at_end
 
 S = TypeVar("S")
@@ -31,6 +30,9 @@ S = TypeVar("S")
 Keep = Callable[[Trace[S]], None]
 """A function that is called with the shortest counterexample so far, before each attempt to shorten it. It may raise an
 exception to stop the shortening."""
+
+TRIED = 1_000_000
+"""The maximum number of steps that are taken in order to shorten a trace. They take about ten seconds."""
 
 LONG = 20
 """The maximum number of states of a trace from which two steps at a time are left out. From a longer trace, only one
@@ -52,7 +54,7 @@ SHRINKING = settings(
 """The settings for Hypothesis. All are given explicitly, because a profile of the user could change the results."""
 
 
-def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
+def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = TRIED) -> Trace[S]:
     """Leave out steps of a counterexample until Hypothesis finds no more steps to leave out.
 
     In a trace with more than `MOST_GROUPS` steps, only groups of consecutive steps are left out. Within a Hypothesis
@@ -61,7 +63,7 @@ def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = DEF
     Parameters:
         trace: a counterexample, or a trace to a state that satisfies a witness.
         keep: a function that is called with the shortest counterexample so far, before each attempt to shorten it.
-        most_tried: the maximum number of steps to take; see `Tuning.tried`.
+        most_tried: the maximum number of steps to take; see `TRIED`.
 
     Returns:
         The shortest counterexample that was found.
@@ -168,7 +170,7 @@ def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
     return None
 
 
-def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
+def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = TRIED) -> Trace[S]:
     """Shorten a counterexample by leaving out one or two steps at a time.
 
     All states that these attempts visit are collected, and the shortest counterexample through them is shortened in the
@@ -177,7 +179,7 @@ def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tr
     Parameters:
         trace: a counterexample.
         keep: a function that is called with the shortest counterexample so far, before each attempt to shorten it.
-        most_tried: the approximate maximum number of steps to take in each round; see `Tuning.tried`.
+        most_tried: the approximate maximum number of steps to take in each round; see `TRIED`.
 
     Raises:
         SpecError: if the spec's functions are not pure or raised an exception.

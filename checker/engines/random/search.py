@@ -20,7 +20,7 @@ from leadline.checker.engines.evidence import premise_shown
 from leadline.checker.engines.learning.warm_up import compiled_ahead
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers, usable_cores
-from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.progress import Progress, is_due
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.engines.run import attempt, conclude, within
@@ -77,7 +77,7 @@ def fuzz(
         return result
     from leadline.checker.engines.random.shorten import shortened  # importing Hypothesis takes a tenth of a second
 
-    return shortened(result, limits, progress, settings.workers, settings.tuning)
+    return shortened(result, limits, progress, settings.workers)
 
 
 def _check_limits(limits: Limits) -> None:
@@ -97,7 +97,7 @@ def _searched(spec: Spec[S], limits: Limits, progress: Progress | None, settings
     compiled_ahead(_walk_once, kernel.expand)
     refuse_liveness(spec, "a random search", "select other properties (with -i), or use `leadline explore`")
     workers = Workers(settings.workers or usable_cores())
-    budget = Budget(limits, lambda: workers.processes, tuning=settings.tuning)
+    budget = Budget(limits, lambda: workers.processes)
     search = functools.partial(_walked, spec, limits, progress, settings, budget, workers)
     try:
         return attrs.evolve(within(budget, spec, "random", search), settings=settings.shown)
@@ -126,7 +126,7 @@ def _walked(
     def walk() -> None:
         reported_at = 0.0
         while walks.round() and not (can_be_decided and all(item in walks.traces for item in sought)):
-            if progress is not None and time.monotonic() - reported_at > settings.tuning.progress_seconds:
+            if progress is not None and is_due(time.monotonic() - reported_at):
                 progress(walks.statistics)
                 reported_at = time.monotonic()
 

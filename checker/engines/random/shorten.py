@@ -28,12 +28,12 @@ import attrs
 
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.budget import Budget, LimitReached, StopSearch
-from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.progress import Progress, is_due
 from leadline.checker.engines.random.leave_out import Keep, shortest_nearby, without_needless_steps
 from leadline.checker.errors import SpecError
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import Limits, Result, Statistics, Stop, StopKind
-from leadline.checker.settings import DEFAULT, CompiledSettings, Tuning
+from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace, complaint_at_end
@@ -47,6 +47,10 @@ FEWEST_AROUND, MOST_AROUND = 100_000, 1_000_000
 """The lower and upper bound for the limit on the states that the exhaustive search from the initial states finds.
 Within these bounds, the limit is the number of steps of the random search, where each expanded state counts as a step.
 Unlike a time limit, a limit on the number of states makes the results reproducible."""
+
+SHORTENING_SECONDS = 3.0
+"""The number of seconds that are spent on shortening even if a random search has used up its time or was interrupted.
+Without this time, counterexamples would be as long as the random behaviours."""
 
 MOST_ALONG = 50_000
 """The maximum number of states that all exhaustive searches from the states along counterexamples may find together."""
@@ -69,7 +73,6 @@ def shortened(
     limits: Limits,
     progress: Progress | None = None,
     workers: int | None = None,
-    tuning: Tuning = DEFAULT,
 ) -> Result:
     """Shorten the traces that a random search found, and return the search's result with the shorter traces.
 
@@ -79,16 +82,15 @@ def shortened(
     Parameters:
         result: the result of the random search.
         limits: the limits of the random search. ``max_seconds`` applies to the search and the shortening together, but
-            leaving out steps may take `Tuning.shortening_seconds` in any case. ``max_memory`` applies to the search and
+            leaving out steps may take `SHORTENING_SECONDS` in any case. ``max_memory`` applies to the search and
             to the shortening separately.
         progress: a function that is called regularly. `Statistics.activity` names the trace that is being shortened.
         workers: the number of threads for the exhaustive searches, or None for one thread per core.
-        tuning: internal sizes and times. The exhaustive searches use `IN_ORDER` instead.
 
     Raises:
         SpecError: if an action or a property raised an exception or is not a pure function.
     """
-    shortening = _Shortening(result, limits, progress, workers, tuning)
+    shortening = _Shortening(result, limits, progress, workers)
     note = shortening.run()
     properties = [
         attrs.evolve(item, traces=(shortening.traces[item.property],)) if item.traces else item
@@ -101,16 +103,13 @@ class _Shortening:
     """Shortens the counterexamples of one result.
 
     Parameters:
-        result, limits, progress, workers, tuning: see `shortened`.
+        result, limits, progress, workers: see `shortened`.
 
     Attributes:
         traces: for each property that has a trace, the shortest trace found so far.
     """
 
-    def __init__(
-        self, result: Result, limits: Limits, progress: Progress | None, workers: int | None, tuning: Tuning
-    ) -> None:
-        self._tuning = tuning
+    def __init__(self, result: Result, limits: Limits, progress: Progress | None, workers: int | None) -> None:
         self.traces: dict[Property, Trace[object]] = {
             item.property: item.traces[0] for item in result.properties if item.traces
         }
@@ -124,8 +123,6 @@ class _Shortening:
         self._seconds = None if limits.max_seconds is None else limits.max_seconds - self._spent
         if self._interrupted:  # the user wants the process to end soon
             self._seconds = 0.0
-        self._without_needless_steps = functools.partial(without_needless_steps, most_tried=tuning.tried)
-        self._shortest_nearby = functools.partial(shortest_nearby, most_tried=tuning.tried)
         self._shortest: set[Property] = set()
         self._depth = 0
 
@@ -138,8 +135,8 @@ class _Shortening:
         """
         stop: Stop | None = None
         try:
-            self._leave_out(self.traces, self._without_needless_steps)
-            self._leave_out(self._violated, self._shortest_nearby)
+            self._leave_out(self.traces, without_needless_steps)
+            self._leave_out(self._violated, shortest_nearby)
             if self._violated:
                 self._search_around()
             longer = self._longer
@@ -173,9 +170,9 @@ class _Shortening:
         Raises:
             StopSearch: if a limit was exceeded, or the user interrupted the search.
         """
-        least = self._tuning.shortening_seconds - (time.monotonic() - self._began)
+        least = SHORTENING_SECONDS - (time.monotonic() - self._began)
         seconds = None if self._left is None else max(self._left, least, 1e-3)
-        budget = Budget(Limits(max_seconds=seconds, max_memory=self._memory), tuning=self._tuning)
+        budget = Budget(Limits(max_seconds=seconds, max_memory=self._memory))
         try:
             with budget.enforced():
                 for item in items:
@@ -199,7 +196,7 @@ class _Shortening:
         self.traces[item] = trace
         if stop := budget.out_of_time():
             raise LimitReached(stop)
-        if time.monotonic() - self._reported_at > self._tuning.progress_seconds:
+        if is_due(time.monotonic() - self._reported_at):
             self._reported_at = time.monotonic()
             self._report(f"shortening the trace of {item.name}: {counted(len(trace), 'state')}", Statistics())
 
@@ -258,8 +255,8 @@ class _Shortening:
 
         shorten_along(self.traces[item], most, self._searched, keep)
         if len(self.traces[item]) < before:
-            self._leave_out([item], self._without_needless_steps)
-            self._leave_out([item], self._shortest_nearby)
+            self._leave_out([item], without_needless_steps)
+            self._leave_out([item], shortest_nearby)
 
     def _note(self, stop: Stop | None) -> str:
         """Return a remark that says whether there may be shorter counterexamples.

@@ -145,12 +145,12 @@ class Walks(Generic[S]):
         instances, words = len(self.spec.instances), self.expander.packing.words
         self._seed, self._uniform = np.uint64(seed % 2**64), uniform
         self.traces: dict[Property, Trace[S]] = {}
-        self.sampled = StateSample(self._tuning)
-        self._coverage = WalkCoverage(self.spec, self._tuning) if self._covers else None
+        self.sampled = StateSample()
+        self._coverage = WalkCoverage(self.spec) if self._covers else None
         self.taken, self.enabled = np.zeros(instances, np.int64), np.zeros(instances, np.int64)
         self.ends = np.zeros((REASONS, self._length + 1), np.int64)
         self.steps = self.begun = self.expanded = self._looked = self._deepest = 0
-        self._frontier = Frontier(seed, words, self._tuning)
+        self._frontier = Frontier(seed, words)
         self._block = self._walking = self._frontier.take(0)  # the states of the round, and those of all walks
         self._numbers = np.zeros(0, np.int64)  # the number of each walk
         self._inside: NDArray[np.int64] | None = None  # the initial states that satisfy `Spec.within`

@@ -64,7 +64,7 @@ def explore(
         check_environment(settings.master, settings.conf)  # fails before time is spent on the first levels
     workers = Workers(usable_cores())
     tuning = _tuning(settings)
-    budget = Budget(limits, lambda: workers.processes, tuning=tuning.compiled)
+    budget = Budget(limits, lambda: workers.processes)
 
     def search() -> Result:
         with ExitStack() as stack:

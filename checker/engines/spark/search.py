@@ -273,7 +273,7 @@ class SparkSearch(Generic[S]):
         """Expand the parts of a level. If new values are found, assign indices to them and expand the parts again."""
         at, done = self._at, dict[int, ExpandDone]()
         wanted = [self.limits.traces - len(seen) for seen in at.steps_seen]
-        samples = -(-self._expander.tuning.compared_states // len(parts))
+        samples = -(-self._expander.learner.comparison.level_states // len(parts))
         while len(done) < len(parts):
             missing = [number for number in range(len(parts)) if number not in done]
             work = [
