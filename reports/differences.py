@@ -12,14 +12,16 @@ from typing import Any, TypeVar
 
 import attrs
 
+from leadline.checker.errors import SpecError
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import complaint_at_end
-from leadline.checker.traces.divergence import Parting
+from leadline.checker.traces.divergence import Parting, follow
 from leadline.checker.values import is_constant
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.rules import RULES, value_followed_by
+from leadline.reports.loading import load_spec
 from leadline.reports.traces.rows import written
 
 S = TypeVar("S")
@@ -28,13 +30,56 @@ NOT_RULES = frozenset({"name", "summary"})
 """The fields of a protocol that are not rules."""
 
 
-def differing_rules(first: Spec[S], second: Spec[S]) -> list[str]:
-    """Describe the rules and bounds that differ between two specs.
+@attrs.frozen(eq=False)
+class Change:
+    """One difference between two specs: a rule or a bound.
 
-    Returns:
-        Lines such as ``rule truncates_to: own high watermark → end of agreement`` and ``bound acks: 1 → all``. A rule
-        of Kafka's releases has three lines: its question, and the two answers with their sources. There are no
-        lines if the states of the two specs belong to different classes.
+    Attributes:
+        lines: what differs, as in ``rule truncates_to: own high watermark → end of agreement`` and ``bound acks: 1 →
+            all``. A rule of Kafka's releases has three lines: its question, and the two answers with their sources.
+        values: the values that the second spec has, keyed by the name of the bound, or of the field of the protocol.
+        rules: the rule in the table of rules, with the name of its value in the second spec. Empty if there is none.
+        is_bound: whether the difference is a bound.
+    """
+
+    lines: tuple[str, ...]
+    values: dict[str, Any]
+    rules: dict[str, str] = attrs.field(factory=dict)
+    is_bound: bool = False
+
+    @property
+    def name(self) -> str:
+        """The first line, without the question of a rule."""
+        return self.lines[0].partition(" (")[0]
+
+    def applied(self, spec: Spec[Any]) -> Spec[Any]:
+        """Return the first spec with only this difference to the second."""
+        if self.is_bound:
+            return spec.with_bounds(self.values)
+        if self.rules and spec.column is not None:
+            changed = load_spec(spec.column.with_rules(self.rules).name)
+            return changed.with_bounds(attrs.asdict(spec.bounds))
+        states = [_with_fields(state, self.values) for state in spec.initials()]
+        return attrs.evolve(spec, initial_states=lambda bounds: states)
+
+    def prevents(self, parting: Parting) -> bool:
+        """Return whether this change alone keeps the first spec from behaving, or from being violated, as in a parting.
+
+        The steps of the behaviour are tried again in the first spec with this change. Where several changes are needed,
+        none prevents it alone.
+        """
+        try:
+            tried = follow(parting.first, self.applied(parting.first.spec))
+        except SpecError:  # another initial state, or a bound that the rules refuse
+            return False
+        about = parting.first.about
+        return tried.refused is not None or (about is not None and complaint(tried) is None)
+
+
+def changes(first: Spec[S], second: Spec[S]) -> list[Change]:
+    """Return the rules and bounds that differ between two specs.
+
+    There are none if the states of the two specs belong to different classes.
     """
     one, other = first.initials()[0], second.initials()[0]
     kind: type[object] = type(one)
@@ -42,9 +87,25 @@ def differing_rules(first: Spec[S], second: Spec[S]) -> list[str]:
         return []
     constants = [field.name for field in attrs.fields(kind) if is_constant(field)] if attrs.has(kind) else []
     pairs = [(getattr(one, name), getattr(other, name)) for name in constants]
-    lines = [line for was, now in pairs if type(was) is not type(first.bounds) for line in _rules(was, now)]
-    lines += [f"bound {name}: {was} → {now}" for name, was, now in _fields(first.bounds, second.bounds)]
-    return [visible(line) for line in dict.fromkeys(lines)]
+    found = [each for was, now in pairs if type(was) is not type(first.bounds) for each in _rules(was, now)]
+    for name, was, now in _fields(first.bounds, second.bounds):
+        value = getattr(second.bounds, name)
+        found.append(Change((visible(f"bound {name}: {was} → {now}"),), {name: value}, is_bound=True))
+    return list({each.lines: each for each in found}.values())
+
+
+def differing_rules(first: Spec[S], second: Spec[S]) -> list[str]:
+    """Return the lines of all changes between two specs."""
+    return [line for each in changes(first, second) for line in each.lines]
+
+
+def _with_fields(state: Any, values: dict[str, Any]) -> Any:
+    """Return a state with the given values in those of its constants that have all these fields."""
+    for field in attrs.fields(type(state)):
+        constant = getattr(state, field.name)
+        if is_constant(field) and all(hasattr(constant, name) for name in values):
+            state = attrs.evolve(state, **{field.name: attrs.evolve(constant, **values)})
+    return state
 
 
 @attrs.frozen(eq=False)
@@ -67,13 +128,39 @@ class Difference:
     unfinished: str = ""
 
     @property
+    def lines(self) -> list[str]:
+        """The lines of all changes from the first spec to the second. The changes that decide come first."""
+        found = changes(self.first, self.second)
+        deciding = [self._deciding(parting) for parting in self.partings]
+        first = sorted(range(len(found)), key=lambda number: not any(each[number] for each in deciding))
+        return [line for number in first for line in found[number].lines]
+
+    def _deciding(self, parting: Parting) -> list[bool]:
+        """Return for each change whether it alone decides about a behaviour."""
+        return [each.prevents(parting) for each in changes(*self._from(parting))]
+
+    def _from(self, parting: Parting) -> tuple[Spec[Any], Spec[Any]]:
+        is_of_first = parting.first.spec.name == self.first.name
+        return (self.first, self.second) if is_of_first else (self.second, self.first)
+
+    @property
     def sentences(self) -> list[str]:
-        """For each spec, a sentence that says whether it has a counterexample that the other spec does not have. Empty
-        if neither has one.
+        """For each spec, a sentence that says whether it has a counterexample that the other spec does not have, and a
+        sentence about the changes that decide. Empty if neither has one.
         """
         found = {parting.first.spec.name: parting for parting in self.partings if parting.first.about is not None}
-        pairs = ((self.first, self.second), (self.second, self.first))
-        return [self._sentence(one, other, found.get(one.name)) for one, other in pairs] if found else []
+        said = []
+        for one, other in ((self.first, self.second), (self.second, self.first)) if found else ():
+            said.append(self._sentence(one, other, found.get(one.name)))
+            said += self._what_decides(found[one.name]) if one.name in found else []
+        return said
+
+    def _what_decides(self, parting: Parting) -> list[str]:
+        every = changes(*self._from(parting))
+        names = [each.name for each, decides in zip(every, self._deciding(parting), strict=True) if decides]
+        if names:
+            return [("what decides: " if len(names) == 1 else "each of these alone decides: ") + "; ".join(names)]
+        return ["no single difference decides this"] if len(every) > 1 else []
 
     def _sentence(self, one: Spec[Any], other: Spec[Any], parting: Parting | None) -> str:
         if parting is None or parting.first.about is None:
@@ -104,7 +191,7 @@ def ending(parting: Parting) -> str:
     return f"{name} takes the same actions, and {visible(about.name)} is true at their end"
 
 
-def _rules(was: object, now: object) -> Iterator[str]:
+def _rules(was: Any, now: Any) -> Iterator[Change]:
     named = set[str]()
     if isinstance(was, Protocol) and isinstance(now, Protocol):
         for rule in RULES:
@@ -113,11 +200,13 @@ def _rules(was: object, now: object) -> Iterator[str]:
                 continue
             named |= old.sets.keys()
             if old is not new:
-                yield f"rule {rule.name}: {old.name} → {new.name} ({rule.question})"
-                yield from (f"  {value.name}: {value.sentence} ({value.source})" for value in (old, new))
+                question = f"rule {rule.name}: {old.name} → {new.name} ({rule.question})"
+                answers = (f"  {value.name}: {value.sentence} ({value.source})" for value in (old, new))
+                lines = tuple(map(visible, (question, *answers)))
+                yield Change(lines, dict(new.sets), {rule.name: new.name})
     for name, one, other in _fields(was, now):
         if name not in named | NOT_RULES:
-            yield f"rule {name}: {one} → {other}"
+            yield Change((visible(f"rule {name}: {one} → {other}"),), {name: getattr(now, name)})
 
 
 def _fields(was: object, now: object) -> Iterator[tuple[str, str, str]]:

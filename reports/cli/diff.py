@@ -19,7 +19,7 @@ from leadline.checker.support.messages import counted
 from leadline.checker.traces.divergence import NoPartingYet, Parting, first_parting, follow
 from leadline.reports.cli.options import chosen_spec
 from leadline.reports.cli.outputs import Attempts, Files, format_options
-from leadline.reports.differences import Difference, complaint, differing_rules, ending
+from leadline.reports.differences import Difference, complaint, ending
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats.differences import DIFF_FORMATS
 from leadline.reports.lines import say
@@ -116,8 +116,8 @@ def _show(screen: Console, difference: Difference) -> None:
     for parting in difference.partings:
         _show_parting(screen, parting)
         screen.print()
-    for rule in differing_rules(difference.first, difference.second):
-        screen.print(rule)
+    for line in difference.lines:
+        screen.print(line)
     for sentence in difference.sentences:
         screen.print(sentence, style="bold")
 

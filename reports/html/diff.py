@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from leadline.checker.support.messages import counted
-from leadline.reports.differences import Difference, differing_rules, ending
+from leadline.reports.differences import Difference, ending
 from leadline.reports.html import chapter, page, rendered
 from leadline.reports.loading import changed_bounds
 from leadline.reports.origin import Origin
@@ -23,7 +23,7 @@ def diff_page(difference: Difference) -> str:
     said = (f"the same in both: {counted(parting.shared, 'state')}", ending(parting))
     stories = [story_of(trace) for trace in (parting.first, parting.second)]
     chapters = [chapter(number, *pair) for number, pair in enumerate(zip(stories, said, strict=True), start=1)]
-    rules = differing_rules(difference.first, difference.second)
+    rules = difference.lines
     above = rendered(
         "diff.html",
         sentences=difference.sentences,

@@ -17,6 +17,7 @@ from leadline.checker.engines.oracle import explore
 from leadline.checker.result import Stop, StopKind
 from leadline.checker.traces.divergence import first_parting, follow
 from leadline.invariants.catalog import CATALOG
+from leadline.reports.differences import Change, Difference, changes
 from leadline.reports.loading import load_spec
 from tests.browser.chromium import chromium, needs_chromium
 from tests.browser.opened_page import Opened
@@ -54,6 +55,24 @@ flying = evolve(spec, name="flying", actions=[careful.actions[0], down, fly])
 """
 )
 """Stairs; then stairs with at most two steps up, with a way down that is a leap, and with a flight over the stairs."""
+
+
+EARLY = """
+import attrs
+
+from leadline.invariants.families.kafka import KAFKA
+from leadline.model.kafka.broker import Replica
+from leadline.model.kafka.releases import column_of
+
+
+def nearly(leader: Replica, offset: int) -> bool:
+    return offset >= leader.high_watermark - 1
+
+
+column = column_of("kafka/4.3")
+spec = KAFKA.spec(column, attrs.evolve(column.protocol(), name="early", admits=nearly))
+"""
+"""Kafka 4.3 with a rule of its own, which lets followers join the ISR too early."""
 
 
 @pytest.fixture
@@ -224,3 +243,41 @@ def test_an_interrupt_during_the_search_ends_the_command(folder: Path, command: 
     with mock.patch.dict(ENGINES, compiled=interrupted):
         run = call(*command, folder=folder)
     assert (run.code, run.out, run.err.strip()) == (3, "", "leadline: interrupted")
+
+
+DECIDED = [
+    # Three rules differ, too, and with acks=1 the record is lost by design.
+    ("kafka/2.8 kafka/3.0", "bound acks: 1 → all"),
+    (
+        "kafka/2.8 kafka/2.8.1 -b max_epoch=2,crashes=1,isr_shrinks=0 -i committed_never_lost",
+        "rule diverging_fetch: counted → ignored",
+    ),
+    (
+        "atomic/kip-101 atomic/kip-279 -b max_epoch=2 -i strong_isr",
+        "rule truncates_to: end of own last epoch → end of agreement",
+    ),
+    ("kafka/4.3 early.py -i committed_never_lost", "rule admits: nearly → at the start of the epoch"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "decides"), DECIDED)
+def test_a_difference_names_what_decides(tmp_path: Path, arguments: str, decides: str) -> None:
+    write(tmp_path, early=EARLY)
+    run = call("diff", *arguments.split(), "--html", "page.html", folder=tmp_path)
+    assert run.code == 1, run.err
+    assert [line for line in run.lines if line.startswith(("what decides", "each of", "no single"))] == [
+        f"what decides: {decides}"
+    ]
+    assert next(line for line in run.lines if line.startswith(("rule ", "bound "))).split()[1] == decides.split()[1]
+    assert f"what decides: {decides}" in (tmp_path / "page.html").read_text()
+
+
+def test_where_several_changes_or_none_decide_alone() -> None:
+    first, second = load_spec("atomic/hw-truncation"), load_spec("atomic/kip-320")
+    first, second = (each.with_bounds({"max_epoch": 2}).with_properties(["strong_isr"]) for each in (first, second))
+    (trace,) = explore(first).properties[0].traces
+    parting = follow(trace, second)
+    assert [change.prevents(parting) for change in changes(first, second)] == [True, True, False, False]
+    assert Difference(first, second, (parting,)).sentences[1].startswith("each of these alone decides: rule truncates")
+    with mock.patch.object(Change, "prevents", return_value=False):
+        assert Difference(first, second, (parting,)).sentences[1] == "no single difference decides this"
