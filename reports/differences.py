@@ -7,7 +7,7 @@ names the fields that differ. For the `kafka` specs, the names come from the tab
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import attrs
@@ -20,6 +20,7 @@ from leadline.checker.trace import complaint_at_end
 from leadline.checker.traces.divergence import Parting, follow
 from leadline.checker.values import is_constant
 from leadline.model.kafka.protocols import Protocol
+from leadline.model.kafka.releases import RELEASES
 from leadline.model.kafka.rules import RULES, value_followed_by
 from leadline.reports.loading import load_spec
 from leadline.reports.traces.rows import written
@@ -48,6 +49,11 @@ class Change:
     is_bound: bool = False
 
     @property
+    def subject(self) -> str:
+        """The name of the rule or bound that differs."""
+        return self.lines[0].partition(":")[0].partition(" ")[2]
+
+    @property
     def name(self) -> str:
         """The first line, without the question of a rule."""
         return self.lines[0].partition(" (")[0]
@@ -59,8 +65,7 @@ class Change:
         if self.rules and spec.column is not None:
             changed = load_spec(spec.column.with_rules(self.rules).name)
             return changed.with_bounds(attrs.asdict(spec.bounds))
-        states = [_with_fields(state, self.values) for state in spec.initials()]
-        return attrs.evolve(spec, initial_states=lambda bounds: states)
+        return with_fields(spec, self.values)
 
     def prevents(self, parting: Parting) -> bool:
         """Return whether this change alone keeps the first spec from behaving, or from being violated, as in a parting.
@@ -99,13 +104,37 @@ def differing_rules(first: Spec[S], second: Spec[S]) -> list[str]:
     return [line for each in changes(first, second) for line in each.lines]
 
 
-def _with_fields(state: Any, values: dict[str, Any]) -> Any:
-    """Return a state with the given values in those of its constants that have all these fields."""
+def with_fields(spec: Spec[Any], values: Mapping[str, object]) -> Spec[Any]:
+    """Return a spec with the given values of fields of the protocol in its states."""
+
+    def initial_states(bounds: Any) -> list[Any]:
+        return [_with_fields(state, values) for state in attrs.evolve(spec, bounds=bounds).initials()]
+
+    return attrs.evolve(spec, initial_states=initial_states)
+
+
+def _with_fields(state: Any, values: Mapping[str, object]) -> Any:
     for field in attrs.fields(type(state)):
         constant = getattr(state, field.name)
         if is_constant(field) and all(hasattr(constant, name) for name in values):
             state = attrs.evolve(state, **{field.name: attrs.evolve(constant, **values)})
     return state
+
+
+def nearest_release(spec: Spec[Any]) -> tuple[str, list[Change]] | None:
+    """Return the release whose rules are most like those of a spec, and the changes that lead back to them.
+
+    Returns:
+        The name of the release and the changes, or None if the states of the spec have no protocol of Kafka.
+        Among releases with equally few changes, it is the latest one.
+    """
+    state = spec.initials()[0]
+    fields = attrs.fields(type(state)) if attrs.has(type(state)) else ()
+    for protocol in (getattr(state, field.name) for field in fields if is_constant(field)):
+        if isinstance(protocol, Protocol):
+            found = [(column.name, list(_rules(protocol, column.protocol()))) for column in reversed(RELEASES)]
+            return min(found, key=lambda pair: len(pair[1]))
+    return None
 
 
 @attrs.frozen(eq=False)

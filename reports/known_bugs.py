@@ -1,4 +1,5 @@
-"""The known bugs of a release that a search of its spec can find, and those that it cannot find.
+"""The known bugs of a release that a search of its spec can find, and those that it cannot find; and a warning for
+a release that was changed.
 
 The archive of bugs imports every model, so it is imported only for a release.
 """
@@ -10,6 +11,7 @@ from typing import Any
 import attrs
 
 from leadline.checker.spec import Spec
+from leadline.model.kafka.bounds import Bounds
 
 
 def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
@@ -23,6 +25,27 @@ def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
     from leadline.reports.bugs import read_archive
 
     return tuple(bug.ticket for bug in read_archive().outside(spec))
+
+
+def too_few_brokers(spec: Spec[Any]) -> str:
+    """Return a warning if a changed release has so few brokers that a change of the ISR's rules can hardly be seen.
+
+    If ``min.insync.replicas`` is the number of replicas, a record is acknowledged with acks=all, and committed since
+    KAFKA-15583, only while every replica is in the ISR. A follower that is outside of it then misses nothing.
+
+    Parameters:
+        spec: the spec that is searched. If it is a release, or has no such bounds, there is no warning.
+    """
+    bounds = spec.bounds
+    is_release = spec.column is not None and "+" not in spec.column.name
+    if is_release or not isinstance(bounds, Bounds) or bounds.replicas or bounds.acks != "all":
+        return ""
+    if bounds.brokers < 2 or bounds.min_insync_replicas < bounds.brokers:
+        return ""
+    return (
+        f"with min_insync_replicas={bounds.min_insync_replicas} and {bounds.brokers} brokers, records are acknowledged "
+        f"only while every replica is in the ISR: try -b brokers={bounds.brokers + 1}, too"
+    )
 
 
 @attrs.frozen

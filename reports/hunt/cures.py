@@ -3,7 +3,8 @@
 For a release of Kafka, a cure is another value of a rule. The first cures are those of the archive of known bugs and of
 `causes.toml`. Next are the values of later releases, and values that no release has. Last are the values of earlier
 releases, and of releases with another kind of controller. For any other spec, the plan of the hunt names the cures. If
-it names none, each cure leaves out one action.
+it names none, the first cures take back what a spec changes in the rules of the nearest release, and each other cure
+leaves out one action.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.model.rules import RuleColumn
 from leadline.reports.bugs import Archive, Bug, fix_of, read_archive
+from leadline.reports.differences import nearest_release, with_fields
 from leadline.reports.hunt.plan import OwnCure, Values
 from leadline.reports.loading import load_spec
 from leadline.reports.rule_tables import rule_table
@@ -46,6 +48,7 @@ class Cure:
         rules: the values of the rules that it changes.
         bounds: the bounds that it changes.
         without: the names of the actions that it leaves out.
+        fields: the fields of the protocol that it changes.
         ticket: the ticket of the cause in the archive or in the plan. Empty if there is none.
         sentence: a description of the cause. Empty if it is not known.
         by_design: why the behaviour is by design, with a source. Empty if it is not by design.
@@ -61,6 +64,7 @@ class Cure:
     sentence: str = ""
     by_design: str = ""
     property: str = ""
+    fields: dict[str, Any] = attrs.field(factory=dict)
 
     def explaining(self, name: str) -> Cure:
         """Return the cure as an explanation for a violation of the given property.
@@ -104,6 +108,9 @@ class World:
         spec = spec.with_bounds(self.bounds)
         for cure in self.cures:
             spec = spec.with_bounds(cure.bounds)
+        fields = {name: value for cure in self.cures for name, value in cure.fields.items()}
+        if fields:
+            spec = with_fields(spec, fields)
         left_out = {action for cure in self.cures for action in cure.without}
         if left_out:
             spec = attrs.evolve(spec, actions=[each for each in spec.actions if each.name not in left_out])
@@ -165,7 +172,18 @@ def own_cures(spec: Spec[Any], planned: Sequence[OwnCure]) -> tuple[Cure, ...]:
             Cure(each.name, KNOWN, {}, each.bounds, tuple(each.without), each.ticket, "", each.by_design)
             for each in planned
         )
-    return tuple(Cure(f"without {name}", NEW, without=(name,)) for name in names) if len(names) > 1 else ()
+    without = [Cure(f"without {name}", NEW, without=(name,)) for name in names] if len(names) > 1 else []
+    return (*_taken_back(spec), *without)
+
+
+def _taken_back(spec: Spec[Any]) -> Iterator[Cure]:
+    """For each rule in which a spec differs from the nearest release, yield a cure that takes back the change."""
+    found = nearest_release(spec)
+    if found is not None:
+        name, back = found
+        for change in back:
+            said = f"the nearest release has another {change.name}"
+            yield Cure(f"{change.subject} as in {name}", LATER, sentence=said, fields=change.values)
 
 
 def archive_with_causes() -> Archive:

@@ -75,10 +75,10 @@ class Cause:
 
     @property
     def kind(self) -> str:
-        """The kind of the cause: its ticket, "by design", or "without a name"."""
+        """The kind of the cause: its ticket, "by design", "changed rule" (of a release), or "without a name"."""
         if self.by_design:
             return f"by design{f' ({self.ticket})' if self.ticket else ''}"
-        return self.ticket or "without a name"
+        return self.ticket or ("changed rule" if self.sentence else "without a name")
 
     @property
     def command(self) -> str:

@@ -99,7 +99,7 @@ def run_verdict(run: RunView) -> tuple[str, str]:
             return "searched", "every reachable state; no property was checked"
         case Verdict.HOLDS:
             return "holds", "; ".join(
-                filter(None, ["every reachable state was searched", vacuous(run), bugs_outside(run)])
+                filter(None, ["every reachable state was searched", vacuous(run), run.warning, bugs_outside(run)])
             )
         case Verdict.INCOMPLETE:
             return "incomplete", visible(run.reason or "")

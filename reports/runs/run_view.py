@@ -14,7 +14,7 @@ from leadline.checker.result import PropertyResult, Result, Statistics, Stop, Ve
 from leadline.checker.spec import Spec
 from leadline.invariants.promises import by_design
 from leadline.reports.diagnosis import Diagnosis
-from leadline.reports.known_bugs import KnownBug, known_bugs_outside, known_bugs_within
+from leadline.reports.known_bugs import KnownBug, known_bugs_outside, known_bugs_within, too_few_brokers
 from leadline.reports.origin import Origin
 
 
@@ -69,6 +69,7 @@ class RunView:
         diagnosis: the diagnosis of the first violation, or None if no diagnosis was requested.
         known_bugs_outside: the tickets of known bugs in the release that the search cannot show, because they need
             other settings, larger bounds, or another property.
+        warning: why a *holds* says little of a changed release. Empty if there is no such reason.
         sought: the names of the properties that were checked first. Empty if all properties were treated equally.
     """
 
@@ -84,6 +85,7 @@ class RunView:
     origin: Origin | None = None
     diagnosis: Diagnosis | None = None
     known_bugs_outside: tuple[str, ...] = ()
+    warning: str = ""
     sought: tuple[str, ...] = ()
 
     @property
@@ -124,6 +126,7 @@ def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diag
         origin=origin,
         diagnosis=diagnosis,
         known_bugs_outside=known_bugs_outside(result.spec),
+        warning=too_few_brokers(result.spec),
         sought=result.sought,
     )
 

@@ -17,6 +17,7 @@ import pytest
 from leadline.checker.errors import LeadlineError
 from leadline.checker.trace import Trace
 from leadline.reports.bugs import Archive, Bug, read_archive
+from leadline.reports.differences import nearest_release
 from leadline.reports.hunt import cures
 from leadline.reports.hunt.cures import CAUSES, EARLIER, KNOWN, NEW, UNEXPLAINED, World, base_spec, cures_of
 from leadline.reports.hunt.engines import on_this_machine
@@ -167,6 +168,42 @@ def test_a_spec_without_named_cures_has_its_actions_left_out(tmp_path: Path) -> 
     causes = found["specs"][0]["causes"]
     assert [cause["name"] for cause in causes] == ["without heating", "without leaking"]
     assert causes[1]["left_out"] == ["heating"]
+
+
+EARLY = """
+import attrs
+
+from leadline.invariants.families.kafka import KAFKA
+from leadline.model.kafka.broker import Replica
+from leadline.model.kafka.releases import column_of
+
+
+def nearly(leader: Replica, offset: int) -> bool:
+    return offset >= leader.high_watermark - 1
+
+
+column = column_of("kafka/4.3")
+protocol = attrs.evolve(column.protocol(), name="early", admits=nearly)
+spec = KAFKA.spec(column, protocol).with_properties(["leader_candidates_complete"])
+"""
+
+
+def test_a_hunt_of_a_changed_release_names_the_changed_rule(tmp_path: Path) -> None:
+    """Leaving out actions, such as the production of records, would explain nothing."""
+    (tmp_path / "early.py").write_text(EARLY)
+    run = call("hunt", "early.py", folder=tmp_path)
+    assert run.code == 1, run.err
+    assert run.lines[1:4] == [
+        "changed rule: admits as in kafka/4.3",
+        "  the nearest release has another rule admits: nearly → at the start of the epoch",
+        "  leader_candidates_complete holds with admits as in kafka/4.3",
+    ]
+
+
+@pytest.mark.parametrize("name", ["kafka/0.10.2", "kafka/2.8", "kafka/3.3-zk", "kafka/4.1"])
+def test_the_nearest_release_of_a_release_is_itself(name: str) -> None:
+    assert nearest_release(base_spec(name)) == (name, [])
+    assert nearest_release(base_spec("atomic/kip-320")) is None
 
 
 def test_a_saved_hunt_is_resumed(tmp_path: Path) -> None:

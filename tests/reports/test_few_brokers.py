@@ -1,0 +1,44 @@
+"""The warning that a changed release was searched with too few brokers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+
+from leadline.invariants.families.kafka import KAFKA
+from leadline.model.kafka.mistakes import one_below_the_high_watermark
+from leadline.model.kafka.releases import column_of
+from leadline.reports.known_bugs import too_few_brokers
+from leadline.reports.loading import load_spec
+from tests.suite.command import call
+
+COLUMN = column_of("kafka/4.3")
+assert COLUMN is not None
+EARLY = KAFKA.spec(COLUMN, attrs.evolve(COLUMN.protocol(), name="early", admits=one_below_the_high_watermark))
+EARLY = attrs.evolve(EARLY, column=None)  # as in a file of one's own
+
+SAID = (
+    "with min_insync_replicas=2 and 2 brokers, records are acknowledged only while every replica is in the ISR: try "
+    "-b brokers=3, too"
+)
+
+
+def test_a_changed_release_is_searched_with_more_brokers_than_min_insync_replicas() -> None:
+    assert too_few_brokers(EARLY.with_bounds({"min_insync_replicas": 2})) == SAID
+    assert (
+        too_few_brokers(load_spec("kafka/4.3+isr_join=high-watermark").with_bounds({"min_insync_replicas": 2})) == SAID
+    )
+    for bounds in ({}, {"min_insync_replicas": 2, "brokers": 3}, {"min_insync_replicas": 2, "acks": "1"}):
+        assert too_few_brokers(EARLY.with_bounds(bounds)) == "", bounds
+
+
+def test_a_release_and_another_family_have_no_such_warning() -> None:
+    assert too_few_brokers(load_spec("kafka/4.3").with_bounds({"min_insync_replicas": 2})) == ""
+    assert too_few_brokers(load_spec("txn/4.0")) == ""
+
+
+def test_the_warning_stands_beside_the_verdict(tmp_path: Path) -> None:
+    bounds = "records=1,max_epoch=0,crashes=0,min_insync_replicas=2"
+    run = call("explore", "kafka/4.3+isr_join=high-watermark", "-b", bounds, "-i", "weak_isr", folder=tmp_path)
+    assert f"holds: every reachable state was searched; {SAID}" in run.out.replace("\n", " ")
