@@ -193,7 +193,10 @@ def check_shape(value: object, first: object) -> None:
     cls: type = type(value)
     may_share = value is not first
     for name, is_fixed, is_part in roles(cls):
-        now, before = getattr(value, name), getattr(first, name)
+        try:
+            now, before = getattr(value, name), getattr(first, name)
+        except AttributeError:
+            raise SpecError(f"{cls.__name__}.{name} has no value: give it one in __attrs_post_init__") from None
         if may_share and now is before:
             continue
         full_name = f"{cls.__name__}.{name}"

@@ -232,7 +232,7 @@ def _copied(cls: type) -> tuple[list[MemberDescriptorType], frozenset[str]]:
 
 def _slots(cls: type) -> list[MemberDescriptorType]:
     """Return the slots of a class and of its bases, without those of classes that are written in C."""
-    python = cls.__mro__[: next(place for place, base in enumerate(cls.__mro__) if base in _BASES)]
+    python = [base for base in cls.__mro__ if base not in _BASES and "__slots__" in vars(base)]
     found = (item for base in python for item in vars(base).values() if isinstance(item, MemberDescriptorType))
     return list(dict.fromkeys(found))  # attrs enters the slots of a base in the class, too
 
@@ -402,6 +402,8 @@ def unfit(value: object) -> str:
             return f"a {name}, whose contents cannot be compared: use {rule.instead}"
         case Form.PARTS if not _are_equal(value, value):
             return f"{_text(value)}, which is not equal to itself: use None or a str"
+        case Form.PARTS if not _is_comparable(value):
+            return f"a {name}, whose __eq__ raises an exception for other values: let it return NotImplemented for them"
     return ""
 
 
@@ -440,6 +442,13 @@ def is_constant(field: attrs.Attribute[Any]) -> bool:
 def _are_equal(one: object, other: object) -> bool:
     try:
         return bool(one == other)
+    except Exception:
+        return False
+
+
+def _is_comparable(value: object) -> bool:
+    try:
+        return value != _UNSET or True
     except Exception:
         return False
 

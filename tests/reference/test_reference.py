@@ -16,14 +16,7 @@ from tests.reference.values import Places, Refused, key
 
 SEEDS = range(2)
 
-FAULTS: dict[str, str] = {
-    "named": "a tuple with its own __new__ is refused by some engines only",
-    "door": "what a function returns is not checked",
-}
-"""Kinds that are not compared yet, because of a known fault. Each is taken out with the fault."""
-
-
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in FAULTS])
+@pytest.mark.parametrize("kind", KINDS)
 def test_engines_say_what_the_twin_says(kind: str) -> None:
     seen = set()
     for seed in SEEDS:

@@ -22,6 +22,7 @@ Key = Hashable
 
 _ATOMS = (int, bool, str, bytes, type(None))
 _TIMES = (datetime.datetime, datetime.date, datetime.time, datetime.timedelta, datetime.timezone)
+_NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
 _KNOWN = (*_ATOMS, float, complex, Decimal, Fraction, tuple, frozenset, Bag, Map, range, *_TIMES)
 
 
@@ -44,15 +45,15 @@ def key(value: Any) -> Key:
         return cls, value.numerator, value.denominator
     if cls is range:
         return cls, value.start, value.stop, value.step
-    if issubclass(cls, enum.Enum):
-        return cls, value.name
+    if issubclass(cls, enum.Enum) or isinstance(value, _NAMED):
+        return cls, id(value)  # there is one object
     if cls is frozenset:
         return cls, frozenset(map(key, value))
     if cls is Bag or cls is Map:
         return cls, frozenset((key(member), key(value[member])) for member in value)
     if attrs.has(cls):
         return cls, tuple(key(getattr(value, field.name)) for field in attrs.fields(cls))
-    if cls.__eq__ is object.__eq__ or isinstance(value, type | types.FunctionType):
+    if cls.__eq__ is object.__eq__:
         return cls, id(value)  # it is only the same as itself
     own = {name: key(inner) for name, inner in _attributes(value)}
     return cls, tuple(own.items()), _inherited(value)
@@ -68,7 +69,7 @@ def _attributes(value: object) -> Iterator[tuple[str, object]]:
 
 def _inherited(value: Any) -> Key:
     """Return the content that an instance of a subclass of a built-in class has besides its attributes."""
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return tuple(map(key, value))
     if isinstance(value, dict | Map | Bag):
         return tuple((key(name), key(inner)) for name, inner in value.items())  # in order, which a dict keeps
@@ -132,8 +133,15 @@ class Places:
             is_whole: whether the value is a state, which has places of its own.
 
         Raises:
-            Refused: if an earlier value of the place is equal to this one and not the same.
+            Refused: if an earlier value of the place is equal to this one and not the same, or if the value cannot be
+                compared.
         """
+        if value != value:
+            raise Refused(f"{place} has {value!r}, which is not equal to itself")
+        try:
+            hash(value)
+        except TypeError:
+            raise Refused(f"{place} has {value!r}, which can change") from None
         made = key(value)
         known, before = self._known.setdefault(place, {}).setdefault(value, (made, value))
         if known != made:
@@ -142,7 +150,7 @@ class Places:
             inner_known, inner_before = self._inside.setdefault(place, {}).setdefault(inner, (key(inner), inner))
             if inner_known != key(inner):
                 self.doubtful = f"in {place}, there are both {inner_before!r} and {inner!r}"
-            elif not is_plain(inner):
+            elif inner != inner or not is_plain(inner):
                 self.doubtful = f"{place} has a value of {type(inner).__name__}"
 
     def add_state(self, value: Any, place: str = "") -> None:
@@ -152,6 +160,9 @@ class Places:
             Refused: if two values of a place are equal and not the same, or if a constant changes.
         """
         cls = type(value)
+        fields = [field for field in attrs.fields(cls) if "leadline.constant" not in field.metadata]
+        if not attrs.inspect(cls).added_eq or not all(field.eq and field.eq_key is None for field in fields):
+            self.doubtful = f"{cls.__name__} is not compared field by field"
         for field in attrs.fields(cls):
             inner, path = getattr(value, field.name), f"{place}.{field.name}"
             if "leadline.constant" in field.metadata:
