@@ -95,7 +95,7 @@ class Mutation:
         if self.replace is not None:
             return self.replace(spec)
         if self.change is not None and self.file is not None:
-            _change_functions(self.file, self.change)
+            change_functions(self.file, self.change)
         return attrs.evolve(spec)  # a copy, because cached properties of the old object must not be used
 
 
@@ -282,7 +282,7 @@ def _shown(file: Path, roots: set[Path]) -> str:
 # --- changing functions -------------------------------------------------------------------------------------
 
 
-def _change_functions(file: Path, change: Change) -> None:
+def change_functions(file: Path, change: Change) -> None:
     """Replace the code of the functions in a file with code that contains the mistake. See the docstring of this
     module.
     """

@@ -398,7 +398,7 @@ def _verified_line(verified: Verified) -> str:
     if verified.states:
         line += f"; {counted(verified.states, 'stored state')} made again from the initial states were the same"
     if verified.graph:
-        line += f"; for liveness, the steps of {counted(verified.graph, 'state')} were compared with calls"
+        line += f"; for liveness, the steps of {counted(verified.graph, 'state')} and their fairness were compared"
     return line
 
 

@@ -16,6 +16,7 @@ from tests.reference.values import Places, Refused, key
 
 SEEDS = range(2)
 
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_engines_say_what_the_twin_says(kind: str) -> None:
     seen = set()
