@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -195,6 +196,14 @@ class Archive:
             every: list[Bug | UnmodelledBug] = [*self.bugs, *self.unreached]
             known = {name for bug in every for name in (bug.ticket, *bug.also)}
             close = nearest(ticket.upper(), known)
+            number = ticket.upper().removeprefix("KAFKA-")
+            if number.isdecimal() and not get_close_matches(
+                number, [name.removeprefix("KAFKA-") for name in known], 1, 0.8
+            ):
+                raise LeadlineError(
+                    f"{ticket.upper()} is not in the archive, which says nothing about whether a release has this bug "
+                    "(`leadline bugs --list` lists all bugs)"
+                )
             raise LeadlineError(f"unknown bug {ticket!r}{close} (`leadline bugs --list` lists all bugs)")
         return bugs, unreached
 

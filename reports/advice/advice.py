@@ -25,6 +25,10 @@ _STUCK = (brokers_keep_running.name, reassignment_as_asked.name, added_or_remove
 """The properties about what stops or does not come about, besides those about progress."""
 
 
+RAISE = "kafka-features.sh --bootstrap-server HOST:PORT upgrade --feature eligible.leader.replicas.version=1"
+"""The command that enables eligible leader replicas (KIP-966, KIP-1022)."""
+
+
 class Concern(Enum):
     """What a violation of a bug's property means to a user. The values are headings, the most serious one first."""
 
@@ -71,7 +75,7 @@ class Finding:
         pairs = [("before", self.before), ("after", self.after)]
         same = self.before.reason == self.after.reason
         said = [each.reason if same else f"{when}: {each.reason}" for when, each in pairs if each.reason]
-        last = [f"mended after the upgrade if {self.feature}"] if self.feature else []
+        last = [f"fixed once {self.feature}: {RAISE}"] if self.feature else []
         return [*dict.fromkeys(said), *last]
 
     @property
@@ -104,6 +108,16 @@ class Advice:
     searched: int
     unmodelled: Sequence[UnmodelledBug]
     interrupted: bool
+
+    @property
+    def is_upgrade(self) -> bool:
+        """Whether there are two releases. If not, the advice is about the known bugs of one."""
+        return self.before.version != self.after.version
+
+    @property
+    def title(self) -> str:
+        """The heading."""
+        return f"{self.before.title} to {self.after.title}" if self.is_upgrade else self.after.title
 
     def of(self, group: Group) -> dict[Concern, list[Finding]]:
         """Return the findings in a group, by what they mean to a user. Concerns without findings are left out."""

@@ -21,5 +21,5 @@ def advice_page(advice: Advice) -> str:
         sections=list(text.sections(advice)),
         remarks=list(text.remarks(advice)),
     )
-    title = f"Upgrade from {advice.before.title} to {advice.after.title}"
+    title = f"Upgrade from {advice.title}" if advice.is_upgrade else f"Known bugs of {advice.title}"
     return page(title, [], above=Markup(above), origin=Origin.now())

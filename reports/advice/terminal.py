@@ -17,11 +17,12 @@ from leadline.reports.advice.settings import Remark
 
 def show_advice(out: Console, advice: Advice) -> None:
     """Print advice: the effective settings, the known bugs by group, the changed rules, and remarks on settings."""
-    out.print(Text(f"{advice.before.title} to {advice.after.title}", style="bold"))
+    out.print(Text(advice.title, style="bold"))
     _show_settings(out, advice)
     for section in text.sections(advice):
         _show_section(out, section)
-    _show_rules(out, advice)
+    if advice.is_upgrade:
+        _show_rules(out, advice)
     _show_remarks(out, advice)
     out.print(Text("what was searched", style="bold"))
     _lines(out, [advice.nothing])
@@ -34,10 +35,11 @@ def _lines(out: Console, lines: Iterable[str], indent: int = 2) -> None:
 
 def _show_settings(out: Console, advice: Advice) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("", advice.before.version, advice.after.version):
+    columns = 3 if advice.is_upgrade else 2
+    for heading in ("", advice.before.version, advice.after.version)[:columns]:
         table.add_column(visible(heading), overflow="fold")
     for row in text.rows(advice):
-        table.add_row(*map(visible, row))
+        table.add_row(*map(visible, row[:columns]))
     out.print(Padding(table, (0, 0, 0, 2)))
     _lines(out, [f"note: {note}" for note in text.notes(advice)])
     _lines(out, text.not_promised(advice))

@@ -56,6 +56,10 @@ def sections(advice: Advice) -> Iterator[Section]:
         Group.AVOIDED: ("avoided by these settings: a search that finds the bug otherwise does not find it", ""),
         Group.UNDECIDED: ("not decided", ""),
     }
+    if not advice.is_upgrade:
+        titles[Group.MENDED] = titles[Group.MENDED][0], ""
+        titles[Group.NEW] = titles[Group.NEW][0], ""
+        titles[Group.STAYS] = f"possible with {after}, by the bug or by design", none
     for group, (title, nothing) in titles.items():
         section = Section(title, advice.of(group), nothing)
         if section.findings or nothing:

@@ -32,7 +32,12 @@ FILE = click.Path(path_type=Path)
     metavar="RELEASE",
     help="The Kafka version that the cluster currently runs, e.g. 2.8.1.",
 )
-@click.option("--to", "after", required=True, metavar="RELEASE", help="The Kafka version to upgrade to, e.g. 4.1.")
+@click.option(
+    "--to",
+    "after",
+    metavar="RELEASE",
+    help="The Kafka version to upgrade to, e.g. 4.1. Without it, the known bugs of one release are shown.",
+)
 @click.option("--config", required=True, type=FILE, metavar="FILE", help="The server.properties file of a broker.")
 @click.option(
     "--topic-config",
@@ -59,7 +64,7 @@ FILE = click.Path(path_type=Path)
 @format_options(ADVICE_FORMATS)
 def advise(
     before: str,
-    after: str,
+    after: str | None,
     config: Path,
     topic_config: Path | None,
     producer_config: Path | None,
@@ -67,7 +72,8 @@ def advise(
     max_seconds: float,
     **wanted: Path | None,
 ) -> int:
-    """Show the known bugs in Kafka's replication that an upgrade fixes, introduces, or leaves unchanged.
+    """Show the known bugs in Kafka's replication that a release has, or that an upgrade fixes, introduces, or leaves
+    unchanged.
 
     If the settings differ from those in the archive of known bugs, leadline searches for each bug with the given
     settings. Each bug is shown with the command that repeats its search. A RELEASE is one that `leadline specs` lists,
@@ -75,6 +81,7 @@ def advise(
     ZooKeeper or KRaft. Without --producer-config, acks has the default of the release: 1 before 3.0, and all since 3.0.
 
     \b
+    leadline advise --from 3.6.1 --config server.properties
     leadline advise --from 2.8 --to 4.1 --config server.properties
     leadline advise --from 3.6-zk --to 3.9-zk --config server.properties --topic-config orders.properties
     leadline advise --from 3.5 --to 4.1 --config server.properties --producer-config producer.properties
@@ -84,7 +91,7 @@ def advise(
     release.
     """
     settings = read_settings(config, topic_config, producer_config, replication_factor)
-    old, new = clusters(before, after, settings)
+    old, new = clusters(before, after or before, settings)
     files = Files(ADVICE_FORMATS, wanted)
     archive = read_archive()
     with only_the_result_on_stdout(files.only_json):

@@ -59,6 +59,7 @@ NAMES = {
     "explore stairs.py:spec --rule elr=on": "stairs.py:spec has no rules that can be changed",
     "specs kafka/9.9": "unknown spec 'kafka/9.9': did you mean 'kafka/3.9' or 'kafka/4.3' or 'kafka/4.1'? ",
     "bugs NOPE": "unknown bug 'NOPE' (`leadline bugs --list` lists all bugs)",
+    "bugs kafka-8733": "KAFKA-8733 is not in the archive, which says nothing about whether a release has this bug",
     "bugs KAFKA-1314": "unknown bug 'KAFKA-1314': did you mean 'KAFKA-13141'",
     "explore atomic/kip-101 -i strong_irs": "atomic/kip-101 has no property 'strong_irs': did you mean 'strong_isr'",
     "fuzz atomic/kip-101 -i hw_monotone": "atomic/kip-101 has no property 'hw_monotone': did you mean 'hw_monotonic'",

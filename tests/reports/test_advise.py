@@ -505,6 +505,26 @@ def test_the_page_begins_with_a_summary_and_offers_its_commands(tmp_path: Path) 
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+def test_the_known_bugs_of_one_release(tmp_path: Path) -> None:
+    """Nothing is said of an upgrade."""
+    written(tmp_path, KRAFT + "min.insync.replicas=2\n")
+    run = call(
+        *("advise", "--from", "4.1.1", "--config", "server.properties", "--max-seconds", "0.01"),
+        *("--html", "page.html", "--json", "advice.json"),
+        folder=tmp_path,
+    )
+    assert run.code == 3, "searches are not complete in this time"
+    assert run.lines[0] == "Kafka 4.1.1 with KRaft"
+    assert not any(said in run.out for said in ("upgrade from", "before:", "after:", "to 4.1", "mended", "newly"))
+    assert "possible with 4.1.1, by the bug or by design" in run.out
+    assert "fixed once eligible.leader.replicas.version is raised to 1: kafka-features.sh" in " ".join(run.out.split())
+    said = json.loads((tmp_path / "advice.json").read_text())
+    assert {each["group"] for each in said["bugs"]} <= {"stays", "undecided"}
+    page = (tmp_path / "page.html").read_text()
+    assert "<title>Known bugs of Kafka 4.1.1" in page
+    assert "rules of replication that change" not in page
+
+
 def test_json_on_standard_output_is_all_that_is_there(tmp_path: Path) -> None:
     written(tmp_path, KRAFT)
     options = ("--from", "4.2", "--to", "4.3", "--config", "server.properties", "--replication-factor", "2")
