@@ -15,6 +15,7 @@ from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.published import PUBLISHED, known_like
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, Column, column_of
 from leadline.model.kafka.rules import RULES
+from leadline.model.txn.releases import column_of as transactions_of
 from leadline.reports.advice.settings import Given, Settings
 from leadline.reports.loading import shipped_spec
 
@@ -289,6 +290,33 @@ def _notes_after(version: str, column: Column, settings: Settings) -> Iterator[s
             f"the upgrade is taken to be finished: until inter.broker.protocol.version={given.value} ({given.origin}) "
             f"is raised, the cluster behaves in part like {given.value}"
         )
+    yield from _notes_on_transactions(version, settings)
+
+
+def _notes_on_transactions(version: str, settings: Settings) -> Iterator[str]:
+    """Yield a note if producers use transactions, whose bugs depend on the clients and the application, too."""
+    brokers = ".".join(map(str, _number(version)))
+    column = transactions_of(f"txn/{brokers}")
+    if column is None or not any(remark.name == "transactional.id" for remark in settings.remarks):
+        return
+    said = "transactional.id is set, and bugs of transactions are not listed here: "
+    command = f"leadline explore txn/{brokers}"
+    if column.values["transaction_version"] == "2":
+        yield (
+            f"{said}with clients before 4.0, a late request can end the next transaction, so that records are read "
+            f"that nobody has committed (KIP-890): {command}-client-3.9 -i no_aborted_read. Clients since 4.0 prevent "
+            "it"
+        )
+        return
+    yield (
+        f"{said}a late request can end the next transaction, so that records are read that nobody has committed "
+        f"(KIP-890): {command} -i no_aborted_read"
+    )
+    cure = "an application that replaces its producer after a transaction in which a request timed out"
+    if column.values["verification"] == "asks":
+        yield f"{cure} prevents this: {command}+time_out=re-initialise"
+    else:
+        yield f"{cure} does not prevent this before 3.6: {command}+time_out=re-initialise -i no_aborted_read"
 
 
 def changed_rules(before: Cluster, after: Cluster) -> list[tuple[str, str, str, str]]:

@@ -303,6 +303,36 @@ def test_advice_is_not_about_transactions(tmp_path: Path) -> None:
     assert "The archive has 0 bugs of replication that a search can show, and 0 that none can" in advice.nothing
 
 
+TRANSACTIONS_PAGE = Path(__file__).parents[2] / "reports" / "pages" / "transactions.md"
+
+
+@pytest.mark.parametrize(
+    ("version", "says", "violated", "holds"),
+    [
+        ("2.8", "does not prevent this before 3.6", ["txn/2.6", "txn/2.6+time_out=re-initialise"], []),
+        ("3.7", "prevents this", ["txn/3.6"], ["txn/3.6+time_out=re-initialise"]),
+        ("4.1", "Clients since 4.0 prevent it", ["txn/4.0-client-2.5"], ["txn/4.0"]),
+    ],
+)
+def test_producers_with_transactions_are_told_what_depends_on_them(
+    tmp_path: Path, version: str, says: str, violated: list[str], holds: list[str]
+) -> None:
+    """The page of transactions, which is made from searches, says the same."""
+    text = ZOOKEEPER if version == "2.8" else KRAFT
+    written(tmp_path, text)
+    written(tmp_path, "transactional.id=orders\n", "producer.properties")
+    settings = read_settings(tmp_path / "server.properties", None, tmp_path / "producer.properties", None)
+    _, after = clusters(version, version, settings)
+    told = [note for note in after.notes if "no_aborted_read" in note or "this" in note]
+    assert any(says in note for note in told)
+    _, without = clusters(version, version, settings_of(tmp_path, text))
+    assert not any("transactional.id" in note for note in without.notes)
+    page = TRANSACTIONS_PAGE.read_text().partition("## one late request\n")[2].partition("\n## ")[0]
+    cells = {row.split("|")[1].strip(" `"): row.split("|")[2] for row in page.splitlines() if row.startswith("| `")}
+    assert all("violated" in cells[name] for name in violated)
+    assert all("holds" in cells[name] for name in holds)
+
+
 # --- decisions --------------------------------------------------------------------------------------------------
 
 
