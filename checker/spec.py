@@ -597,7 +597,7 @@ class Spec(Generic[S]):
 def _hashable(value: object) -> bool:
     try:
         hash(value)
-    except TypeError:
+    except (TypeError, AttributeError):  # a field that has no value is an AttributeError
         return False
     return True
 

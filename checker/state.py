@@ -193,10 +193,7 @@ def check_shape(value: object, first: object) -> None:
     cls: type = type(value)
     may_share = value is not first
     for name, is_fixed, is_part in roles(cls):
-        try:
-            now, before = getattr(value, name), getattr(first, name)
-        except AttributeError:
-            raise SpecError(f"{cls.__name__}.{name} has no value: give it one in __attrs_post_init__") from None
+        now, before = getattr(value, name), getattr(first, name)
         if may_share and now is before:
             continue
         full_name = f"{cls.__name__}.{name}"
@@ -204,9 +201,10 @@ def check_shape(value: object, first: object) -> None:
             if not same(now, before):
                 raise changed_constant(cls, name)
             continue
-        if is_part:
-            _check_component(full_name, now, before)
-        both_tuples = is_part and isinstance(now, tuple) and isinstance(before, tuple)
+        if not is_part:  # a constant of a value that is no component is compared with the value
+            continue
+        _check_component(full_name, now, before)
+        both_tuples = isinstance(now, tuple) and isinstance(before, tuple)
         for inner, inner_before in zip(now, before, strict=True) if both_tuples else [(now, before)]:
             inner_cls: type = type(inner)
             if not (may_share and inner is inner_before) and roles(inner_cls):
@@ -244,7 +242,9 @@ def _check_component(name: str, value: object, first: object) -> None:
 def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
     check_state_class(type(value))
     for field in variables(value):
-        inner, inner_path = getattr(value, field.name), f"{path}{field.name}"
+        inner, inner_path = getattr(value, field.name, attrs.NOTHING), f"{path}{field.name}"
+        if inner is attrs.NOTHING:
+            raise SpecError(f"{inner_path} of a {type(value).__name__} has no value: set it in __attrs_post_init__")
         elements: Mapping[str, object] = {inner_path: inner}
         if is_component(field) and isinstance(inner, tuple):
             elements = {f"{inner_path}[{index}]": element for index, element in enumerate(inner)}

@@ -9,7 +9,20 @@ from typing import Any
 import attrs
 import pytest
 
-from leadline.checker import Limits, Spec, Verdict, action, component, constant, explore, fuzz, invariant, put, subsets
+from leadline.checker import (
+    Limits,
+    Spec,
+    Verdict,
+    action,
+    component,
+    constant,
+    explore,
+    fuzz,
+    invariant,
+    put,
+    subsets,
+    witness,
+)
 from leadline.checker.engines import oracle
 from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
 from tests.language.test_values import Epoch, Ordered, Slots, Version, Word
@@ -109,6 +122,21 @@ def test_the_constant_of_an_element_that_leaves_and_returns_is_the_same(engine: 
 
     with refused("constant Member.name is not the same in every state"):
         engine(spec_of(turns, start=State(members=(None,))))
+
+
+def test_a_value_that_is_no_component_may_have_other_constants_than_the_one_before(engine: Engine) -> None:
+    values = [Member(number, ("ann", "bob")[number % 2]) for number in range(6)]
+
+    @witness("the last value is held")
+    def last(state: State) -> bool:
+        return bool(state.held == values[-1] and state.held.name == "bob")
+
+    @witness("a value with the other constant is held")
+    def mixed(state: State) -> bool:
+        return bool(state.held and state.held.term == 5 and state.held.name == "ann")
+
+    result = engine(spec_of(holds_in_turn(values), properties=[last, mixed]))
+    assert [bool(item.traces) for item in result.properties] == [True, False]
 
 
 def test_initial_states_that_are_equal_but_not_the_same_are_refused(engine: Engine) -> None:

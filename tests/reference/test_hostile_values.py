@@ -132,7 +132,7 @@ CLASSES: dict[str, tuple[str, str, str, str]] = {
         "@frozen\nclass V:\n    n: int\n    unset: int = field(init=False)\n",
         "V(1)",
         "V(2)",
-        "V.unset has no value",
+        "value.unset of a V has no value",
     ),
     "a field that is set after init": (
         "@frozen\nclass V:\n    n: int\n    m: int = field(init=False)\n\n"
