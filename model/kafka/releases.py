@@ -18,6 +18,12 @@ from leadline.model.kafka.published import between, known_like, minor, span
 from leadline.model.kafka.rules import TABLE, protocol_of
 from leadline.model.rules import RuleColumn
 
+CAVEATS = {
+    "3.7.0": "3.7.0 can create a log again in another directory after one has failed (KAFKA-16234), so that nothing is "
+    "claimed of its log directories",
+}
+"""What a published release does that the model does not have, and other releases with the same rules do not do."""
+
 ZOOKEEPER = "ZooKeeper"
 KRAFT = "KRaft"
 
@@ -64,7 +70,12 @@ class Column(RuleColumn):
         """
         if not self.same_as or len(self.versions) < 2:
             return f"stands for {self.same_as}" if self.same_as else ""
-        return super().note + (f" with {self.controller}" if self.suffix else "")
+        caveat = "".join(
+            f"; {said}"
+            for version, said in CAVEATS.items()
+            if self.name == f"kafka/{version}" and self.controller == KRAFT
+        )
+        return super().note + (f" with {self.controller}" if self.suffix else "") + caveat
 
     def protocol(self) -> Protocol:
         """Return the rules of the column as functions."""

@@ -13,7 +13,7 @@ from leadline.checker.support.messages import counted
 from leadline.invariants.promises import not_promised
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.published import PUBLISHED, known_like
-from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, Column, column_of
+from leadline.model.kafka.releases import CAVEATS, KRAFT, ZOOKEEPER, Column, column_of
 from leadline.model.kafka.rules import RULES
 from leadline.model.txn.releases import column_of as transactions_of
 from leadline.reports.advice.settings import Given, Settings
@@ -240,6 +240,8 @@ def _notes(text: str, column: Column, with_features: Column, settings: Settings)
     full = ".".join(map(str, _number(text)))
     if full != re.sub(r"[-+].*", "", version) and len(_alike(full, column)) > 1:
         yield f"{version} stands for {full}. Later patch releases have other rules: write the one that the brokers run"
+    if full in CAVEATS and column.controller == KRAFT:
+        yield CAVEATS[full]
     if "acks" not in settings.given:
         yield "acks is taken to be the default of producers of the same release: pass --producer-config if it is not"
     if column.controller == KRAFT:

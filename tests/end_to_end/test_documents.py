@@ -170,7 +170,8 @@ def test_every_command_and_its_options_exist(document: str) -> None:
 
 
 FAMILIES = {
-    "`kafka`, `rpc`": kafka.PROPERTIES,
+    "`kafka`, `rpc`": (*kafka.PROPERTIES, *kafka.OPTIONAL),
+    "`kafka`": (*kafka.KRAFT_PROPERTIES, *kafka.KRAFT_OPTIONAL),
     "`atomic`": (*atomic.PROPERTIES, *atomic.LIVENESS),
     "`txn`": (*txn.PROPERTIES, *txn.LIVENESS),
     "`control`": (*control.PROPERTIES, *control.OPTIONAL),

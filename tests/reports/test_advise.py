@@ -22,6 +22,7 @@ from leadline.reports.advice.properties import read_properties
 from leadline.reports.advice.settings import Kind, Settings, known_settings, read_settings
 from leadline.reports.advice.text import notes
 from leadline.reports.bugs import REPLICATION, TRANSACTIONS, Archive, Bug, read_archive
+from leadline.reports.loading import load_spec
 from tests.browser.chromium import chromium, needs_chromium
 from tests.browser.opened_page import Opened
 from tests.suite.command import call
@@ -292,6 +293,14 @@ def test_an_older_protocol_leaves_the_bugs_of_that_release_undecided(tmp_path: P
     advice = advise(before, after, settings_of(tmp_path, text), archive, Decider(archive, 60, nothing_is_searched))
     assert [(each.group, each.before.status) for each in advice.findings] == [(Group.UNDECIDED, Status.UNDECIDED)]
     assert upgrade(tmp_path, "2.8.1", "3.9", f"{ZOOKEEPER}inter.broker.protocol.version=2.8\n")[0].older is None
+
+
+@pytest.mark.parametrize(("version", "said"), [("3.7.0", True), ("3.7.1", False), ("3.8", False)])
+def test_what_a_release_does_beyond_the_model_is_told(tmp_path: Path, version: str, said: bool) -> None:
+    """`leadline explore` and `leadline specs` say it of the same name."""
+    _, after = upgrade(tmp_path, version, version, KRAFT)
+    assert any("KAFKA-16234" in note for note in after.notes) is said
+    assert ("KAFKA-16234" in load_spec(f"kafka/{version}").note) is said
 
 
 def test_advice_is_not_about_transactions(tmp_path: Path) -> None:
