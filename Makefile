@@ -74,7 +74,7 @@ pages: $(VENV)/installed-test
 	$(BIN)/python -m tests.documents.pictures
 
 page-answers:
-	$(BIN)/leadline answers > $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
+	$(BIN)/leadline check answers --answers $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
 
 page-confirmed:
 	$(BIN)/python -m leadline.reports.conformance.confirmed tests/conformance/recordings > $(VENV)/confirmed.md

@@ -35,6 +35,9 @@ from leadline.reports.shares import share_of
 
 SHIPPED = Path(__file__).resolve().with_name("suite.toml")
 
+ANSWERS = SHIPPED.parent / "answers" / "suite.toml"
+"""A shipped suite whose checks are questions from readers of the articles on Kafka's high watermark."""
+
 _HEADER = re.compile(r"\s*\[\[\s*(tool\s*\.\s*leadline\s*\.\s*)?check\s*\]\]")
 """A regular expression that matches the first line of a check."""
 
@@ -70,7 +73,7 @@ class Check:
             action must be enabled in some state, a witness must be shown, and the premise of a property must be true in
             some state.
         marks: the names of the check's pytest markers; see `leadline.reports.pytest_plugin`.
-        note: text about the check that `leadline answers` writes on its page.
+        note: text about the check, which `leadline check --answers` writes below the name.
     """
 
     spec: str
@@ -326,6 +329,11 @@ class SuiteRun:
     def summary(self) -> str:
         """A sentence that says how many checks have the expected result."""
         return as_expected([outcome.exit_code for outcome in self.outcomes], len(self.checks))
+
+
+def named_suite(given: Path) -> Path:
+    """Return the path of a suite that the user named: a file, or `ANSWERS` if there is no file ``answers``."""
+    return ANSWERS if str(given) == "answers" and not given.exists() else given
 
 
 def find_suite(folder: Path) -> Path | None:

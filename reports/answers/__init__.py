@@ -1,1 +1,1 @@
-"""A suite of checks that answer readers' questions about articles on Kafka. `leadline answers` runs the suite."""
+"""A suite of checks that answer readers' questions about articles on Kafka. `leadline check answers` runs the suite."""

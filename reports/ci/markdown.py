@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import attrs
 
@@ -14,20 +13,18 @@ from leadline.checker.support.escapes import visible
 from leadline.reports.matrix import Column, Matrix, MatrixCell, summary
 from leadline.reports.mutation import EXPLAINED, FATES, Report, reason
 from leadline.reports.runs.phrases import PREMISE_FALSE
-from leadline.reports.suite import Outcome
+from leadline.reports.suite import ANSWERS, SuiteRun
 from leadline.reports.traces.story import story_of
 
 
-def answers_page(title: str, suite: Path, outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """Yield the lines of a page with the question, note, result and command of each check.
-
-    Parameters:
-        title: the heading of the page.
-        suite: the path of the suite file.
-        outcomes: the checks of the suite with their results.
-    """
-    yield from (f"# {visible(title)}", "", f"Made from runs: `leadline answers {visible(str(suite))}`.")
-    for outcome in outcomes:
+def answers_page(run: SuiteRun) -> Iterator[str]:
+    """Yield the lines of a page with the question, note, result and command of each check of a suite."""
+    file = run.checks[0].file
+    command = f"leadline check {'answers' if file == ANSWERS else visible(str(file))} --answers -"
+    yield from ("# What readers ask, answered by runs", "", f"Made from runs: `{command}`.")
+    for outcome in run.outcomes:
+        if outcome.result.interrupted:
+            continue
         check = outcome.prepared.check
         yield from ("", f"## {outcome.prepared.title}", "")
         if check.note:

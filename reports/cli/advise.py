@@ -94,13 +94,13 @@ def advise(
     old, new = clusters(before, after or before, settings)
     files = Files(ADVICE_FORMATS, wanted)
     archive = read_archive()
-    with only_the_result_on_stdout(files.only_json):
+    with only_the_result_on_stdout(files.only_a_report):
         advice = upgrades.advise(old, new, settings, archive, Decider(archive, max_seconds, progress_line))
     return _report(advice, files)
 
 
 def _report(advice: Advice, files: Files[Advice]) -> int:
-    if not files.only_json:
+    if not files.only_a_report:
         show_advice(console(), advice)
     attempt = Attempts()
     with attempt:
@@ -108,7 +108,7 @@ def _report(advice: Advice, files: Files[Advice]) -> int:
     files.save(advice, attempt)
     attempt.raise_failures()
     for path in files.saved:
-        say(f"saved {path}", err=files.only_json)
+        say(f"saved {path}", err=files.only_a_report)
     if advice.interrupted:
         say("leadline: interrupted", err=True)
     undecided = any(finding.group is Group.UNDECIDED for finding in advice.findings)

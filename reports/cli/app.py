@@ -21,30 +21,38 @@ from leadline.checker.support.messages import nearest
 from leadline.reports.exit_codes import INCOMPLETE, USAGE
 from leadline.reports.lines import say
 
-COMMANDS = {
-    "advise": "Show the known bugs that an upgrade of Kafka fixes, introduces, or leaves unchanged.",
-    "answers": "Run a suite, and write its questions and answers as Markdown.",
-    "audit": "Check the data directories of real brokers.",
-    "brokers": "List the releases of Kafka that can be started on this machine, or try one.",
-    "bugs": "Search for known bugs in the releases that have them and in the releases that fixed them.",
-    "check": "Run a suite of checks, as CI does.",
-    "conform": "Check whether the recorded behaviour of real brokers is a behaviour of the model.",
-    "diff": "Show a behaviour that one spec allows and another does not, side by side.",
-    "explore": "Search every reachable state of a spec.",
-    "fuzz": "Search behaviours of a spec at random.",
-    "graph": "Write the state graph of a spec for Graphviz.",
-    "hunt": "Search for all causes of violations, and fix each cause before continuing.",
-    "matrix": "Search specs in several configurations, and show the verdicts as tables.",
-    "mutate": "Change a spec in many ways, and show which properties detect the changes.",
-    "record": "Record the traffic between the brokers of an existing cluster.",
-    "replay": "Re-execute a saved trace on the model, and report the first difference.",
-    "report": "Write an HTML page of saved results and traces.",
-    "reproduce": "Replay the counterexample of a known bug on real brokers.",
-    "serve": "Explore a state space in a browser, one step at a time.",
-    "specs": "List the specs, or show the rules, bounds, actions and properties of one spec.",
-    "trace": "Show a saved trace step by step, or convert it to a format for other tools.",
+GROUPS = {
+    "Try Kafka": {
+        "specs": "List the specs of Kafka's releases and designs, or show one of them.",
+        "explore": "Search every reachable state of a spec.",
+        "matrix": "Show what holds in which release and configuration.",
+        "bugs": "Search for known bugs in the releases that have them and in the releases that fixed them.",
+        "hunt": "Search for all causes of violations, and fix each cause before continuing.",
+        "diff": "Show a behaviour that one spec allows and another does not, side by side.",
+        "reproduce": "Replay the counterexample of a known bug on real brokers, or start brokers.",
+    },
+    "My spec": {
+        "fuzz": "Search behaviours of a spec at random.",
+        "show": "Show saved traces and results, convert them, or draw the state graph of a spec.",
+        "replay": "Re-execute a saved trace on the model or on real brokers, and report the first difference.",
+        "serve": "Explore a state space in a browser, one step at a time.",
+        "mutate": "Change a spec in many ways, and show which properties detect the changes.",
+    },
+    "My cluster": {
+        "advise": "Show the known bugs that an upgrade of Kafka fixes, introduces, or leaves unchanged.",
+        "audit": "Check the data directories of real brokers.",
+        "record": "Record the traffic between the brokers of an existing cluster.",
+        "conform": "Check whether the recorded behaviour of real brokers is a behaviour of the model.",
+    },
+    "CI": {
+        "check": "Run a suite of checks, and write reports for CI systems.",
+    },
 }
-"""A line of help for each command. It is defined here because importing a command takes most of a second."""
+"""The commands, by what a user wants, with a line of help each. It is defined here because importing a command takes
+most of a second.
+"""
+
+COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 
 
 class Commands(click.Group):
@@ -60,13 +68,14 @@ class Commands(click.Group):
             if ctx.resilient_parsing:
                 return None
             raise click.UsageError(f"unknown command {cmd_name!r}{nearest(cmd_name, COMMANDS)}")
-        module = importlib.import_module(f"leadline.reports.cli.{'trace' if cmd_name == 'replay' else cmd_name}")
+        module = importlib.import_module(f"leadline.reports.cli.{cmd_name}")
         command: click.Command = getattr(module, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -95,18 +104,10 @@ def app() -> None:
     """A model checker for specs in plain Python, with specs of Kafka partition replication.
 
     \b
-    leadline explore spec.py    search every reachable state of your own spec
-    leadline fuzz spec.py       search your spec at random
-    leadline trace FILE         show a saved counterexample
-    leadline serve spec.py      explore the state space of your spec in a browser
-    leadline check              run a suite of checks, as CI does
-    leadline specs              list the specs of Kafka's releases and designs
-    leadline explore kafka/3.7  search one of these specs
-    leadline bugs               search for known bugs in Kafka's releases
+    leadline explore kafka/3.7  search the spec of a release
+    leadline explore spec.py    search your own spec
     leadline advise --help      show how an upgrade of Kafka affects your settings
-    leadline audit DIR...       check the data directories of real brokers
-    leadline hunt               search releases for all causes of violations
-    leadline matrix             show the verdicts on several specs as tables
+    leadline check              run the checks of your project
 
     Exit codes: 0: the result is as expected; 1: a property is violated, or an expectation is not met; 2: usage error;
     3: incomplete, because a bound, a limit or an interrupt ended the search before a verdict was reached.

@@ -141,7 +141,7 @@ def audit(
     if not no_traces:
         with searching() as tell:
             result, examples = with_counterexamples(result, tell)
-    if not files.only_json:
+    if not files.only_a_report:
         out = console()
         out.print(audit_view(result, examples, plain=is_plain(out), width=out.width))
     report, attempt = AuditReport(" ".join(now), result, examples), Attempts()

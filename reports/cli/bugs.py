@@ -57,17 +57,17 @@ def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
     outcomes: list[BugResult] = []
     diagnoses: dict[str, Diagnosis] = {}
     for runs in planned:
-        with only_the_result_on_stdout(files.only_json):
+        with only_the_result_on_stdout(files.only_a_report):
             own = _searched(runs)
         outcomes += own
-        if not files.only_json:
+        if not files.only_a_report:
             _show(console(), own, with_trace=ticket is not None)
         if own[-1].interrupted:
             break
         if ticket is not None and (diagnosis := _diagnosed(own[0])) is not None:
             diagnoses[own[0].run.bug.ticket] = diagnosis
     report = BugsReport(outcomes, unreached, diagnoses)
-    if not files.only_json:
+    if not files.only_a_report:
         for other in unreached:
             _show_unreached(console(), other)
         _show_reasons(console(), report)

@@ -21,7 +21,7 @@ from leadline.reports.exit_codes import AS_EXPECTED
 from leadline.reports.formats.suites import SUITE_FORMATS
 from leadline.reports.runs.phrases import bugs_outside, gaps, states_text, vacuous
 from leadline.reports.runs.run_view import view_of_result
-from leadline.reports.suite import SHIPPED, Outcome, PreparedCheck, SuiteRun, find_suite, read_suite
+from leadline.reports.suite import SHIPPED, Outcome, PreparedCheck, SuiteRun, find_suite, named_suite, read_suite
 from leadline.reports.terminal.console import STYLES, console
 from leadline.reports.terminal.progress import progress_line
 from leadline.reports.terminal.trace import show_traces
@@ -45,7 +45,8 @@ def check(
     """Run the checks of a suite, and compare each result with the expected one.
 
     FILE is a TOML file. The default is leadline.toml in the current folder or, if that file does not exist, the table
-    [tool.leadline] in pyproject.toml.
+    [tool.leadline] in pyproject.toml. FILE can also be the word answers: a shipped suite of questions from readers of
+    the articles on Kafka's high watermark.
 
     \b
     [[check]]
@@ -54,6 +55,10 @@ def check(
     expect = "violated"
     violates = "strong_isr"
 
+    \b
+    leadline check --junit report.xml --sarif report.sarif
+    leadline check answers --answers answers.md
+
     The traces of the first violation and of the first unexpected violation are shown.
 
     Exit code 0: every check is as expected; 1: a check is not as expected; 2: there is no suite, or it is
@@ -61,7 +66,7 @@ def check(
     """
     if shipped and file is not None:
         raise click.UsageError("--shipped cannot be used with FILE: pass only one of them")
-    path = SHIPPED if shipped else file or find_suite(Path())
+    path = SHIPPED if shipped else named_suite(file) if file is not None else find_suite(Path())
     if path is None:
         raise LeadlineError(
             "there is no leadline.toml in this folder, and no [tool.leadline] in a pyproject.toml: pass the file of a "
@@ -69,8 +74,8 @@ def check(
         )
     checks = read_suite(path)
     files = Files(SUITE_FORMATS, wanted)
-    out = console(quiet=files.only_json)
-    with only_the_result_on_stdout(files.only_json):
+    out = console(quiet=files.only_a_report)
+    with only_the_result_on_stdout(files.only_a_report):
         outcomes, broken = _run(out, checks, coverage, verify, diagnose)
     run, attempt = SuiteRun(path.name, checks, outcomes), Attempts()
     with attempt:

@@ -131,7 +131,7 @@ def conform(
         raise click.UsageError("pass a RECORDING, or --release with --walks or --chaos")
     draws = wanted["html"] is not None
     report = conformance_report(recording, spec, partition, rules=rules, limits=limits, keeps_logs=draws)
-    if not files.only_json:
+    if not files.only_a_report:
         say("\n".join(visible(line) for line in lines(report)))
     attempt = Attempts()
     with attempt:

@@ -202,7 +202,7 @@ def explore(
             "--coverage cannot be used with --resume, because coverage requires a search from the beginning"
         )
     files = Files(RUN_FORMATS, wanted)
-    with only_the_result_on_stdout(files.only_json), Budget(limits).enforced():
+    with only_the_result_on_stdout(files.only_a_report), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     limits = attrs.evolve(limits, sought=promised(chosen))
     settings = EXHAUSTIVE[engine].settings(**chosen_settings)

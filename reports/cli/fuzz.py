@@ -117,7 +117,7 @@ def fuzz(
         examples=examples, steps=steps, seed=seed, uniform=uniform, workers=workers, verify=verify
     )
     files = Files(RUN_FORMATS, wanted)
-    with only_the_result_on_stdout(files.only_json), Budget(limits).enforced():
+    with only_the_result_on_stdout(files.only_a_report), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     search = functools.partial(ENGINES["random"], chosen, limits, settings=settings)
     return run(lambda progress: search(progress=progress), chosen, "random", dict(settings.shown), files, trace_out)

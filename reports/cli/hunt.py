@@ -165,7 +165,7 @@ def hunt(
 
     report.interrupted = False
     with ExitStack() as stack:
-        stack.enter_context(only_the_result_on_stdout(files.only_json))
+        stack.enter_context(only_the_result_on_stdout(files.only_a_report))
         watch = stack.enter_context(_watched())
         try:
             if engine == "spark":
@@ -189,7 +189,7 @@ def hunt(
     files.save(report, attempt)
     with attempt:
         files.print(report)
-        if not files.only_json:
+        if not files.only_a_report:
             _show(console(), report)
     with attempt:
         if unsaved:

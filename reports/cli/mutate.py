@@ -162,7 +162,7 @@ def mutate(
         all_properties=all_properties,
         workers=workers or usable_cores(),
     )
-    with only_the_result_on_stdout(files.only_json):
+    with only_the_result_on_stdout(files.only_a_report):
         specs = [chosen_spec(each, bounds, names, no_invariants=False) for each in (spec, *more)]
     for each in specs:
         refuse_liveness(each, "leadline mutate", "select other properties (with -i)")
@@ -192,14 +192,14 @@ def mutate(
 
     for of, report in zip(specs, planned, strict=True):
         reports.append(_judged(of, report, resume, save))
-        if not files.only_json:
+        if not files.only_a_report:
             show_mutants(reports[-1])
         if reports[-1].stopped == INTERRUPTED:
             break
     finished, attempt = Reports(tuple(reports), of_several=bool(more)), Attempts()
     with attempt:
         files.print(finished)
-        if not files.only_json:
+        if not files.only_a_report:
             for sentence in idle_properties(reports):
                 console().print(visible(sentence), markup=False, highlight=False)
     files.save(finished, attempt)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -27,6 +27,36 @@ rule_option = click.option(
 )
 
 
+bounds_option = click.option(
+    "-b",
+    "--bounds",
+    multiple=True,
+    metavar="NAME=VALUE,...",
+    help="Change bounds, e.g. -b brokers=3,max_epoch=2. `leadline specs SPEC` lists the bounds.",
+)
+
+invariant_option = click.option(
+    "-i",
+    "--invariant",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Check only this property or witness (can be repeated). By default, all are checked.",
+)
+
+
+def refuse_options(given: Mapping[str, object], why: str) -> None:
+    """Raise UsageError if one of these options was given.
+
+    Parameters:
+        given: the values of the options, keyed by name. The value of an option that was not given is false.
+        why: a phrase that says why the option cannot be used, and follows its name.
+    """
+    for name, value in given.items():
+        if value:
+            raise click.UsageError(f"--{name} {why}")
+
+
 def spec_options(command: Callable[..., int]) -> Callable[..., int]:
     """Add the argument SPEC and the options for its rules, bounds and properties.
 
@@ -38,25 +68,7 @@ def spec_options(command: Callable[..., int]) -> Callable[..., int]:
         return command(*args, spec=with_rules_changed(spec, rules), **kwargs)
 
     decorated = with_rules
-    for decorate in (
-        click.option(
-            "-i",
-            "--invariant",
-            "names",
-            multiple=True,
-            metavar="NAME",
-            help="Check only this property or witness (can be repeated). By default, all are checked.",
-        ),
-        click.option(
-            "-b",
-            "--bounds",
-            multiple=True,
-            metavar="NAME=VALUE,...",
-            help="Change bounds, e.g. -b brokers=3,max_epoch=2. `leadline specs SPEC` lists the bounds.",
-        ),
-        rule_option,
-        click.argument("spec"),
-    ):
+    for decorate in (invariant_option, bounds_option, rule_option, click.argument("spec")):
         decorated = decorate(decorated)
     return decorated
 

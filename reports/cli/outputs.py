@@ -52,9 +52,7 @@ def format_options(formats: Mapping[str, Format[T]]) -> Callable[[Command], Comm
             is_folder = form.metavar == "DIR"
             kind = click.Path(path_type=Path, file_okay=not is_folder, dir_okay=is_folder)
             if form.metavar:
-                command = click.option(
-                    f"--{name}", metavar=form.metavar, type=kind, required=form.required, help=form.help
-                )(command)
+                command = click.option(f"--{name}", metavar=form.metavar, type=kind, help=form.help)(command)
             else:
                 command = click.option(f"--{name}", is_flag=True, help=form.help)(command)
         return command
@@ -106,15 +104,21 @@ class Files(Generic[T]):
         return [path for path in self._paths.values() if path != STANDARD_OUTPUT]
 
     @property
-    def only_json(self) -> bool:
-        """True if a JSON object is written to standard output. No other text may then be printed there."""
-        return self._paths.get("json") == STANDARD_OUTPUT
+    def only_a_report(self) -> bool:
+        """True if a report that `-` was passed for is written to standard output. No other text may then be printed
+        there.
+        """
+        named = (name for name, path in self._paths.items() if path == STANDARD_OUTPUT)
+        return any("-" in self._formats[name].metavar for name in named)
 
     def print(self, subject: T) -> None:
         """Print the reports that were requested for standard output."""
         for name, path in self._paths.items():
             if path == STANDARD_OUTPUT and (text := self._formats[name].write(subject)):
-                if name == "markdown":  # JSON is harmless to CI systems as it is, and commands are meant for them
+                if name in (
+                    "answers",
+                    "markdown",
+                ):  # JSON is harmless to CI systems as it is, and commands are meant for them
                     say(text)
                 else:
                     click.echo(text.removesuffix("\n"))

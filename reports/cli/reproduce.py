@@ -14,7 +14,7 @@ from rich.text import Text
 from leadline.brokers.driver.plan import plan_of
 from leadline.brokers.driver.step_report import AnyPlan
 from leadline.brokers.errors import Unmakeable
-from leadline.brokers.releases import BrokerRelease, broker_release
+from leadline.brokers.releases import BrokerRelease, broker_release, releases
 from leadline.brokers.reproduction import Judgement
 from leadline.brokers.transactions.plan import plan_of as plan_of_transactions
 from leadline.checker.errors import LeadlineError
@@ -23,6 +23,8 @@ from leadline.checker.trace import Trace
 from leadline.model.kafka.releases import column_of
 from leadline.model.txn import releases as txn_releases
 from leadline.reports.bugs import Bug
+from leadline.reports.cli.broker_releases import BROKERS, list_releases, try_release
+from leadline.reports.cli.options import refuse_options
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -47,7 +49,7 @@ from leadline.reports.terminal.console import console
 
 
 @click.command()
-@click.argument("ticket")
+@click.argument("ticket", required=False)
 @click.option(
     "--release", metavar="VERSION", help="The affected release to use. The default is the last affected release."
 )
@@ -61,9 +63,30 @@ from leadline.reports.terminal.console import console
     type=click.Path(path_type=Path, file_okay=False),
     help="Keep the brokers' logs, data directories and recordings in this folder.",
 )
+@click.option(
+    "--releases",
+    "only_list",
+    is_flag=True,
+    help="Instead of a TICKET: list the releases of Kafka that can be started on this machine, each with its spec, the "
+    "supported versions of Java, and the state of its jars.",
+)
+@click.option(
+    "--try",
+    "tried",
+    metavar="VERSION",
+    help=f"Instead of a TICKET: start a controller and {BROKERS} brokers of this release, show how long this takes, "
+    "and stop them.",
+)
 @format_options(REPRODUCTION_FORMATS)
 def reproduce(
-    ticket: str, release: str | None, against: str | None, only_plan: bool, keep: Path | None, **wanted: Path | None
+    ticket: str | None,
+    release: str | None,
+    against: str | None,
+    only_plan: bool,
+    keep: Path | None,
+    only_list: bool,
+    tried: str | None,
+    **wanted: Path | None,
 ) -> int:
     """Replay the counterexample of a known bug on real brokers of an affected release, and of a release with the fix.
 
@@ -71,22 +94,36 @@ def reproduce(
     which hold all replication traffic and release the messages of one step of the model at a time. After each step, the
     logs, high watermarks, ISR, leader and messages in flight are compared with the model. For a bug in transactions,
     the producer's requests are held instead, and the command compares logs, last stable offsets, the records that a
-    read_committed consumer reads, and the state of the coordinator. Kafka is downloaded from a Maven repository. This
-    command requires Linux, Java, and pip install 'leadline[brokers]'.
+    read_committed consumer reads, and the state of the coordinator. This command requires Linux, Java, and pip install
+    'leadline[brokers]'. The first start of a release downloads its jars from a Maven repository, and saves a class-data
+    archive that makes later starts faster. A release is a version such as 2.8.0, or 3.6.2-zk to use ZooKeeper instead
+    of KRaft.
 
     \b
+    leadline reproduce --releases
+    leadline reproduce --try 4.1.1
     leadline reproduce KIP-101
     leadline reproduce KAFKA-15495 --release 4.0.0 --against 4.1.1 --html page.html
 
     Exit code 0: the bug occurs on the affected release and is absent on the release with the fix; 1: the bug is absent
     on the affected release, or occurs on the other release; 2: usage error, or the brokers cannot be started; 3: the
-    brokers did not execute a step.
+    brokers did not execute a step, or the command was interrupted.
     """
+    if sum([ticket is not None, only_list, tried is not None]) != 1:
+        raise click.UsageError("pass a TICKET that `leadline bugs --list` shows, or --releases, or --try VERSION")
+    if ticket is None:
+        of_replays = {"against": against, "plan": only_plan, **wanted}
+        refuse_options(of_replays | ({"keep": keep} if only_list else {"release": release}), "requires a TICKET")
+        if tried is not None:
+            try_release(broker_release(tried), keep)
+        else:
+            list_releases(releases() if release is None else [broker_release(release)])
+        return AS_EXPECTED
     archive, files = archive_with_causes(), Files(REPRODUCTION_FORMATS, wanted)
     bug = bug_of(archive, ticket)
     affected = affected_release(bug, release)
     mended = mended_release(bug, affected, against)
-    with only_the_result_on_stdout(files.only_json):
+    with only_the_result_on_stdout(files.only_a_report):
         try:
             schedules = schedules_of(archive, bug, affected, mended, counterexample)
         except Unmakeable as error:
@@ -96,7 +133,7 @@ def reproduce(
             _print_plan(schedules)
             return AS_EXPECTED
         with _folder(keep) as folder:
-            report = _reproduced(bug, schedules, folder, quiet=files.only_json)
+            report = _reproduced(bug, schedules, folder, quiet=files.only_a_report)
     attempt = Attempts()
     with attempt:
         files.print(report)

@@ -27,9 +27,9 @@ from leadline.reports.terminal.trace import show_traces
 
 
 @contextmanager
-def only_the_result_on_stdout(only_json: bool) -> Iterator[None]:
+def only_the_result_on_stdout(only_a_report: bool) -> Iterator[None]:
     """Redirect the output of the spec to standard error if standard output may contain only a JSON object."""
-    with contextlib.redirect_stdout(sys.stderr) if only_json else contextlib.nullcontext():
+    with contextlib.redirect_stdout(sys.stderr) if only_a_report else contextlib.nullcontext():
         yield
 
 
@@ -58,14 +58,14 @@ def run(
     """
     if trace_out is not None:
         check_output_folder(trace_out)
-    watched = not files.only_json and console().is_terminal
+    watched = not files.only_a_report and console().is_terminal
     if watched:  # the search may take long; without a terminal, nothing is printed until it has ended
         console().print(heading(spec, engine, settings))
-    with only_the_result_on_stdout(files.only_json), progress_line("" if watched else spec.name) as progress:
+    with only_the_result_on_stdout(files.only_a_report), progress_line("" if watched else spec.name) as progress:
         result = with_order_checked(spec, lambda: paced(search, progress))
-    with only_the_result_on_stdout(files.only_json), progress_line("what decides it") as progress:
+    with only_the_result_on_stdout(files.only_a_report), progress_line("what decides it") as progress:
         diagnosis = diagnose(result, diagnosis_seconds, progress) if diagnosis_seconds else None
-    if not files.only_json and not watched:
+    if not files.only_a_report and not watched:
         console().print(heading(spec, engine, settings))
     return report(result, files, trace_out, diagnosis)
 
@@ -90,12 +90,12 @@ def report(
     """
     out, attempt = console(), Attempts()
     shown = view_of_result(result, Origin.now(), diagnosis)
-    if not files.only_json:
+    if not files.only_a_report:
         with attempt:
             show_traces(out, result, titled=False)
             out.print(result_view(shown))
     saved = save_traces(result, trace_out, attempt) if trace_out is not None else {}
-    if not files.only_json:
+    if not files.only_a_report:
         with attempt:
             for path in [path for paths in saved.values() for path in paths]:
                 say(f"saved {visible(str(path))}")

@@ -10,8 +10,8 @@ from leadline.checker.errors import TraceError
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.traces.itf import SUFFIX, read_trace
-from leadline.reports.cli.options import chosen_spec, rule_option, with_rules_changed
-from leadline.reports.cli.trace import note, view_of
+from leadline.reports.cli.options import bounds_option, chosen_spec, invariant_option, rule_option, with_rules_changed
+from leadline.reports.cli.saved_traces import note, trace_spec_option, view_of
 from leadline.reports.exit_codes import AS_EXPECTED
 from leadline.reports.explorer import LOOPBACK, Path, path_of, server
 from leadline.reports.lines import say
@@ -20,16 +20,9 @@ from leadline.reports.lines import say
 @click.command()
 @click.argument("what", metavar="SPEC|TRACE")
 @rule_option
-@click.option("-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds, e.g. -b brokers=3.")
-@click.option(
-    "-i",
-    "--invariant",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    help="Show only this property (can be repeated). By default, all properties are shown.",
-)
-@click.option("--spec", metavar="SPEC", help="The spec to use for TRACE, if the file does not name a shipped spec.")
+@bounds_option
+@invariant_option
+@trace_spec_option
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),

@@ -30,7 +30,6 @@ class Format(Generic[T]):
         metavar: the name of the option's value in the help text: ``FILE``, or ``DIR`` if the report is a file
             ``index.html`` in a folder. Empty if the text is written to standard output.
         appends: true if the text is appended to the file.
-        required: true if the option is required.
     """
 
     needs: type[T]
@@ -38,7 +37,6 @@ class Format(Generic[T]):
     help: str
     metavar: str = "FILE"
     appends: bool = False
-    required: bool = False
 
     def text(self, *values: object) -> str | None:
         """Convert the first value that is an instance of `needs` to text. Return None if there is no such value."""

@@ -35,6 +35,6 @@ def _saved_page(saved: Saved) -> str:
 
 
 SAVED_FORMATS: dict[str, Format[Saved]] = {
-    "html": Format(Saved, _saved_page, "Write the page to this file.", required=True),
+    "html": Format(Saved, _saved_page, "Write a page of everything that is shown, instead of text."),
 }
 """The formats for saved traces and saved results."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from leadline.reports.ci.findings import suite_findings
 from leadline.reports.ci.github import summary, workflow_commands
 from leadline.reports.ci.junit import junit
+from leadline.reports.ci.markdown import answers_page
 from leadline.reports.ci.sarif import sarif
 from leadline.reports.ci.suite_json import suite_object
 from leadline.reports.formats import JSON_HELP, Format
@@ -42,6 +43,13 @@ SUITE_FORMATS: dict[str, Format[SuiteRun]] = {
         lambda run: summary(run.outcomes, len(run.checks)),
         "Append a Markdown summary to FILE, for example $GITHUB_STEP_SUMMARY.",
         appends=True,
+    ),
+    "answers": Format(
+        SuiteRun,
+        lambda run: "".join(f"{line}\n" for line in answers_page(run)),
+        "Write a Markdown page of questions and answers, to standard output if FILE is -: the name of each check is a "
+        "question, and its note and its result are the answer.",
+        "FILE|-",
     ),
     "html": Format(
         SuiteRun, _suite_page, "Write an HTML page of the run and its traces to DIR/index.html.", metavar="DIR"

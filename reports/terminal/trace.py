@@ -54,7 +54,7 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
     parts += turning_points(story)
     for before, number, frame in zip([0, *numbers], numbers, frames, strict=False):
         if number > before + 1:
-            left_out = f"\n{number - before - 1:,} states are left out; `leadline trace FILE --format json` has all"
+            left_out = f"\n{number - before - 1:,} states are left out; `leadline show FILE --format json` has all"
             parts.append(Text(left_out, style="yellow"))
         parts.append(_step_title(number + 1, count, frame, story))
         parts += [_header(label_width, fitting)] if fitting else []

@@ -234,7 +234,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_search(folder: Path
 
 
 @pytest.mark.parametrize(
-    "command", [("diff", "stairs.py:spec", "stairs.py:careful"), ("graph", "stairs.py:spec", "--max-states", "1")]
+    "command", [("diff", "stairs.py:spec", "stairs.py:careful"), ("show", "stairs.py:spec", "--max-states", "1")]
 )
 def test_an_interrupt_during_the_search_ends_the_command(folder: Path, command: tuple[str, ...]) -> None:
     def interrupted(spec: Spec[Any], limits: Limits, *_: object) -> Result:

@@ -98,9 +98,8 @@ NUMBERS = {
 
 SHAPES = {
     "explore": "Missing argument 'SPEC': `leadline explore --help` shows what is needed",
-    "trace": "Missing argument 'FILE': `leadline trace --help` shows what is needed",
+    "show": "Missing argument 'FILE|DIR|SPEC': `leadline show --help` shows what is needed",
     "replay": "Missing argument 'FILE': `leadline replay --help` shows what is needed",
-    "report traces": "Missing option '--html': `leadline report --help` shows what is needed",
     "explore atomic/kip-101 atomic/kip-279": "Got unexpected extra argument (atomic/kip-279)",
     "check one.toml two.toml": "Got unexpected extra argument (two.toml)",
     "explore atomic/kip-101 -b": "Option '-b' requires an argument.",
@@ -412,7 +411,7 @@ def test_what_is_nested_too_deeply_is_one_line(folder: Path) -> None:
     assert call("check", "suite.toml", folder=folder).complaint == "suite.toml is not a suite: it is nested too deeply"
     deep = f'{{"vars": ["x"], "states": [{{"x": {"[" * 490}{"]" * 490}}}]}}'
     (folder / "deep.itf.json").write_text(deep)
-    for command in (("trace", "deep.itf.json"), ("report", "deep.itf.json", "--html", "page.html")):
+    for command in (("show", "deep.itf.json"), ("show", "deep.itf.json", "--html", "page.html")):
         expected = "deep.itf.json is not an ITF trace: a value is nested more than 100 levels deep"
         assert call(*command, folder=folder).complaint == expected
 

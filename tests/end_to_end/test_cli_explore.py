@@ -474,7 +474,7 @@ def test_specs_of_a_protocol_fits_80_columns(tmp_path: Path) -> None:
 
 
 def test_every_help_text_fits_80_columns_and_says_what_it_is_for(tmp_path: Path) -> None:
-    for command in ("explore", "fuzz", "trace", "replay", "check", "specs"):
+    for command in ("explore", "fuzz", "show", "replay", "check", "specs"):
         run = call(command, "--help", folder=tmp_path)
         assert run.code == 0
         assert run.width <= 80, [line for line in run.lines if len(line) > 80]

@@ -1,4 +1,4 @@
-"""`leadline trace` and `leadline replay`: saved counterexamples, shown, re-executed, and found stale."""
+"""`leadline show` and `leadline replay`: saved counterexamples, shown, re-executed, and found stale."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def edit(file: Path, change: Edit) -> None:
 
 
 def test_a_trace_shows_every_step_what_it_changed_the_logs_and_the_end(folder: Path) -> None:
-    run = call("trace", LOSS, folder=folder)
+    run = call("show", LOSS, folder=folder)
     assert (run.code, run.err) == (0, "")
     text = "\n".join(run.lines)
     assert text.startswith(
@@ -135,7 +135,7 @@ quorum's ISR, from which leaders are elected, have the same records below its hi
 
 
 def test_every_step_is_numbered_in_words_and_as_an_action_instance(folder: Path) -> None:
-    run = call("trace", LOSS, folder=folder)
+    run = call("show", LOSS, folder=folder)
     recorded = json.loads((folder / LOSS).read_text(encoding="utf-8"))["states"]
     for number, state in enumerate(recorded[1:], start=2):
         meta = state["#meta"]
@@ -146,11 +146,11 @@ def test_every_step_is_numbered_in_words_and_as_an_action_instance(folder: Path)
 
 
 def test_on_a_terminal_of_80_columns_only_what_changed_is_coloured(folder: Path) -> None:
-    run = on_terminal("trace", LOSS, folder=folder)
+    run = on_terminal("show", LOSS, folder=folder)
     assert run.code == 0
     assert run.width <= 80
     coloured = re.findall(r"\x1b\[1;33m([^\x1b]*)", run.out)
-    plain = call("trace", LOSS, folder=folder)
+    plain = call("show", LOSS, folder=folder)
     starred = re.findall(r"(?:(?<=  )|(?<=^))(\S+(?: \S+)*)\*(?=  |$)", "\n".join(plain.lines[4:]), re.MULTILINE)
     assert " ".join(" ".join(coloured).split()) == " ".join(starred)  # a message may be wrapped
     assert len(starred) == 24
@@ -159,13 +159,13 @@ def test_on_a_terminal_of_80_columns_only_what_changed_is_coloured(folder: Path)
 
 
 def test_no_color_on_a_terminal_is_plain(folder: Path) -> None:
-    run = on_terminal("trace", LOSS, folder=folder, NO_COLOR="1")
+    run = on_terminal("show", LOSS, folder=folder, NO_COLOR="1")
     assert ESCAPE.sub("", run.out) == run.out
     assert "m0@1 ┃*" in run.out
 
 
 def test_a_trace_on_an_own_spec_shows_the_offending_value_and_the_source(climb: Path) -> None:
-    run = call("trace", CLIMB, "--spec", "stairs.py", folder=climb)
+    run = call("show", CLIMB, "--spec", "stairs.py", folder=climb)
     assert (run.code, run.err) == (0, "")
     assert run.lines[:1] == ["stairs.py:spec  top=3"]
     assert run.lines[-13:] == [
@@ -189,12 +189,12 @@ def test_a_trace_on_an_own_spec_shows_the_offending_value_and_the_source(climb: 
 
 
 def test_a_trace_of_an_own_spec_is_shown_as_recorded_with_the_line_to_type_to_replay_it(climb: Path) -> None:
-    run = run_leadline("trace", CLIMB, folder=climb)
+    run = run_leadline("show", CLIMB, folder=climb)
     assert run.code == 0
     assert run.err == (
         "leadline: the trace is shown as recorded, not replayed: stairs.py:spec is a Python file, and leadline "
         "runs such a file only if you pass it with --spec. "
-        f"To replay the trace, type: leadline trace {CLIMB} --spec stairs.py:spec\n"
+        f"To replay the trace, type: leadline show {CLIMB} --spec stairs.py:spec\n"
     )
     assert run.lines == [
         "stairs.py:spec  top=3",
@@ -225,7 +225,7 @@ def test_a_stale_trace_is_shown_as_recorded_with_the_reason_in_one_line_however_
         content["states"][4]["next_value"] = {"#bigint": "7"}
 
     edit(folder / LOSS, other_value)
-    for run in (run_leadline("trace", LOSS, folder=folder), call("trace", LOSS, folder=folder)):
+    for run in (run_leadline("show", LOSS, folder=folder), call("show", LOSS, folder=folder)):
         assert run.code == 1
         difference = "next_value is 1 in the model, but 7 in the file"
         reason = f"step 4: leader_writes(leader=0) leads to a different state: {difference}"
@@ -240,7 +240,7 @@ def test_a_trace_of_another_tool_is_shown_although_it_names_no_spec_and_no_actio
     (tmp_path / "apalache.itf.json").write_text(
         json.dumps({"vars": ["pc", "seen"], "states": states}), encoding="utf-8"
     )
-    run = call("trace", "apalache.itf.json", folder=tmp_path)
+    run = call("show", "apalache.itf.json", folder=tmp_path)
     assert run.code == 0
     assert run.err.count("\n") == 1
     assert "the file does not name its spec: pass it with --spec" in run.err
@@ -253,7 +253,7 @@ def test_a_trace_of_another_tool_is_shown_although_it_names_no_spec_and_no_actio
 # Which spec
 
 
-@pytest.mark.parametrize("command", ["trace", "replay"])
+@pytest.mark.parametrize("command", ["show", "replay"])
 def test_spec_says_where_the_spec_is_now(climb: Path, command: str) -> None:
     (climb / "stairs.py").rename(climb / "elsewhere.py")
     run = call(command, CLIMB, "--spec", "elsewhere.py:spec", folder=climb)
@@ -263,11 +263,11 @@ def test_spec_says_where_the_spec_is_now(climb: Path, command: str) -> None:
         assert call(command, CLIMB, "--spec", "stairs.py", folder=climb).complaint == "there is no file stairs.py"
 
 
-def test_with_a_spec_of_another_kind_trace_and_replay_say_where_it_departs(folder: Path) -> None:
+def test_with_a_spec_of_another_kind_show_and_replay_say_where_it_departs(folder: Path) -> None:
     reason = "step 5: become_follower(broker=1, epoch=0) is not enabled in the previous state"
     replayed = call("replay", LOSS, "--spec", "atomic/kip-320", folder=folder)
     assert (replayed.code, replayed.out, replayed.err) == (1, f"stale: {reason}\n", "")
-    shown = call("trace", LOSS, "--spec", "atomic/kip-320", folder=folder)
+    shown = call("show", LOSS, "--spec", "atomic/kip-320", folder=folder)
     assert (shown.code, shown.err) == (1, f"leadline: the trace is stale, so it is shown as recorded: {reason}\n")
 
 
@@ -402,7 +402,7 @@ def test_replay_of_a_broken_trace_ends_in_2_with_one_line_that_says_what_is_wron
     assert call("replay", LOSS, folder=folder).complaint.startswith(reason)
 
 
-@pytest.mark.parametrize("command", ["trace", "replay"])
+@pytest.mark.parametrize("command", ["show", "replay"])
 def test_a_file_cut_in_half_ends_in_2_with_the_line_where_it_ends(folder: Path, content: str, command: str) -> None:
     half = content[: len(content) // 2]
     (folder / LOSS).write_text(half, encoding="utf-8")
@@ -412,7 +412,7 @@ def test_a_file_cut_in_half_ends_in_2_with_the_line_where_it_ends(folder: Path, 
     assert abs(int(line) - half.count("\n") - 1) <= 1
 
 
-@pytest.mark.parametrize("command", ["trace", "replay"])
+@pytest.mark.parametrize("command", ["show", "replay"])
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
@@ -428,8 +428,9 @@ def test_a_file_that_is_no_trace_ends_in_2(tmp_path: Path, command: str, made: b
     assert call(command, "x.itf.json", folder=tmp_path).complaint.startswith(f"x.itf.json {reason}")
 
 
-@pytest.mark.parametrize("command", ["trace", "replay"])
+@pytest.mark.parametrize("command", ["show", "replay"])
 def test_a_file_that_cannot_be_read_ends_in_2(tmp_path: Path, command: str) -> None:
     absent = call(command, "absent.itf.json", folder=tmp_path)
     assert absent.complaint == "cannot read absent.itf.json: No such file or directory"
-    assert call(command, ".", folder=tmp_path).complaint == "cannot read .: Is a directory"
+    of_a_folder = {"show": "there is no .itf.json file in .", "replay": "cannot read .: Is a directory"}
+    assert call(command, ".", folder=tmp_path).complaint == of_a_folder[command]

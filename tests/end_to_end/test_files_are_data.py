@@ -54,13 +54,13 @@ def name_spec(file: Path, spec: str) -> None:
 
 
 VIEWS: dict[str, tuple[list[str], int]] = {
-    "trace": (["trace", f"artifact/{CLIMB}"], 0),
-    **{f"trace as {form}": (["trace", f"artifact/{CLIMB}", "--format", form], 0) for form in ("mermaid", "json")},
-    "trace as dot": (["trace", f"artifact/{CLIMB}", "--format", "dot"], 2),
+    "trace": (["show", f"artifact/{CLIMB}"], 0),
+    **{f"trace as {form}": (["show", f"artifact/{CLIMB}", "--format", form], 0) for form in ("mermaid", "json")},
+    "trace as dot": (["show", f"artifact/{CLIMB}", "--format", "dot"], 2),
     "replay": (["replay", f"artifact/{CLIMB}"], 2),
-    "report of a file": (["report", f"artifact/{CLIMB}", "--html", "o.html"], 0),
-    "report of a folder": (["report", "artifact", "--html", "o.html"], 0),
-    "report of a result": (["report", "artifact/r.json", "--html", "o.html"], 0),
+    "report of a file": (["show", f"artifact/{CLIMB}", "--html", "o.html"], 0),
+    "report of a folder": (["show", "artifact", "--html", "o.html"], 0),
+    "report of a result": (["show", "artifact/r.json", "--html", "o.html"], 0),
 }
 
 
@@ -133,7 +133,7 @@ def test_a_result_leads_to_no_file_that_is_not_beside_it(folder: Path, place: st
     named = f"{place.format(folder)}secret.itf.json"
     run = result_with(folder, named)
     assert (run.code, run.out) == (2, "saved o.html: 0 traces\n")
-    reason = f"not on the page: {named} is not in the folder of artifact/r.json or below it"
+    reason = f"not shown: {named} is not in the folder of artifact/r.json or below it"
     assert run.err == f"leadline: {reason}\n"
     page = (folder / "o.html").read_text(encoding="utf-8")
     assert reason in page
@@ -160,8 +160,8 @@ def test_a_torn_file_is_named_on_the_page_of_the_others(folder: Path, saved: dic
     run = call("report", "artifact", "--html", "o.html", "--spec", "stairs.py", folder=folder)
     assert (run.code, run.out) == (2, "saved o.html: 1 trace\n")
     first, second = run.err.splitlines()
-    assert first.startswith("leadline: not on the page: artifact/a torn one.itf.json is not valid JSON: ")
-    assert second.startswith("leadline: not on the page: artifact/no trace.itf.json is not an ITF trace: ")
+    assert first.startswith("leadline: not shown: artifact/a torn one.itf.json is not valid JSON: ")
+    assert second.startswith("leadline: not shown: artifact/no trace.itf.json is not an ITF trace: ")
     page = (folder / "o.html").read_text(encoding="utf-8")
     assert first.removeprefix("leadline: ") in page
     assert "third_step_free is violated" in page
@@ -171,7 +171,7 @@ def test_a_torn_trace_of_a_result_is_named_on_its_page(folder: Path, saved: dict
     (folder / "artifact" / CLIMB).write_text(saved[CLIMB][:300], encoding="utf-8")
     run = call("report", "artifact/r.json", "--html", "o.html", folder=folder)
     assert (run.code, run.out) == (2, "saved o.html: 0 traces\n")
-    assert f"not on the page: artifact/{CLIMB} is not valid JSON: " in run.err
+    assert f"not shown: artifact/{CLIMB} is not valid JSON: " in run.err
 
 
 def test_a_single_file_that_is_torn_makes_no_page(folder: Path, saved: dict[str, str]) -> None:

@@ -266,22 +266,22 @@ RUNS: dict[str, tuple[list[str], int]] = {
     ),
     "matrix": (["matrix", "matrix.toml"], 0),
     "matrix as Markdown": (["matrix", "matrix.toml", "--markdown"], 0),
-    "answers": (["answers", f"{PLACE}.toml", "--title", NAME], 1),
-    "graph": (["graph", PLAIN], 0),
-    "graph of a counterexample": (["graph", DRAWN, "--max-states", "1"], 0),
+    "answers": (["check", f"{PLACE}.toml", "--answers", "-"], 1),
+    "graph": (["show", PLAIN], 0),
+    "graph of a counterexample": (["show", DRAWN, "--max-states", "1"], 0),
     "diff of what is alike": (["diff", PLAIN, f"{FILE}:harmless", "--html", "o.html"], 0),
     "diff of what one refuses": (["diff", PLAIN, f"{FILE}:short", "--html", f"o{PLACE}.html"], 1),
     "diff of what comes to no harm": (["diff", PLAIN, f"{FILE}:mild", "--html", "o.html"], 1),
     "diff of what leads elsewhere": (["diff", f"{FILE}:other", f"{FILE}:harmless", "--html", "o.html"], 1),
-    "report of a folder": (["report", "plain", "--html", f"o{PLACE}.html"], 0),
-    "report of a folder with its spec": (["report", "drawn", "--html", "o.html", "--spec", DRAWN], 0),
-    "report of a result": (["report", "drawn.json", "--html", "o.html", "--spec", DRAWN], 2),
-    "report of a raw trace": (["report", SAVED["raw"], "--html", "o.html"], 0),
-    "report of a raw result": (["report", "raw.json", "--html", "o.html"], 2),
+    "report of a folder": (["show", "plain", "--html", f"o{PLACE}.html"], 0),
+    "report of a folder with its spec": (["show", "drawn", "--html", "o.html", "--spec", DRAWN], 0),
+    "report of a result": (["show", "drawn.json", "--html", "o.html", "--spec", DRAWN], 2),
+    "report of a raw trace": (["show", SAVED["raw"], "--html", "o.html"], 0),
+    "report of a raw result": (["show", "raw.json", "--html", "o.html"], 2),
     "replay of a raw trace": (["replay", SAVED["raw"]], 2),
     "replay of a raw trace on a spec": (["replay", SAVED["raw"], "--spec", PLAIN], 2),
     **{
-        f"raw trace as {form}": (["trace", SAVED["raw"], "--format", form], 2 if form in ("dot", "itf") else 0)
+        f"raw trace as {form}": (["show", SAVED["raw"], "--format", form], 2 if form in ("dot", "itf") else 0)
         for form in ("text", *TRACE_FORMATS)
     },
     "a spec that raises": (["explore", f"{FILE}:raising"], 2),
@@ -291,13 +291,13 @@ RUNS: dict[str, tuple[list[str], int]] = {
     "no such property": (["explore", PLAIN, "-i", NAME + "x"], 2),
     "no such bound": (["explore", PLAIN, "-b", f"{NAME}=1"], 2),
     "a stale trace": (["replay", SAVED["plain"], "--spec", f"{FILE}:short"], 1),
-    "a stale trace, shown": (["trace", SAVED["plain"], "--spec", f"{FILE}:other"], 1),
-    "a file left out": (["report", f"torn{PLACE}", "--html", "o.html"], 2),
+    "a stale trace, shown": (["show", SAVED["plain"], "--spec", f"{FILE}:other"], 1),
+    "a file left out": (["show", f"torn{PLACE}", "--html", "o.html"], 2),
     "no such value": (["explore", PLAIN, "-b", f"word=x{NAME}"], 2),
     "no such command": ([NAME], 2),
     "no such option": (["explore", f"--{NAME}"], 2),
-    "no such trace": (["trace", PLACE], 2),
-    "no such folder": (["report", "plain", "--html", f"{PLACE}/x"], 2),
+    "no such trace": (["show", PLACE], 2),
+    "no such folder": (["show", "plain", "--html", f"{PLACE}/x"], 2),
     "no such suite": (["check", PLACE], 2),
     **{
         f"{command} of {name}{' with its spec' * with_spec}": (
@@ -306,11 +306,11 @@ RUNS: dict[str, tuple[list[str], int]] = {
         )
         for name, file in SAVED.items()
         if name in TYPED
-        for command, with_spec, code in (("trace", 0, 0), ("trace", 1, 0), ("replay", 0, 2), ("replay", 1, 0))
+        for command, with_spec, code in (("show", 0, 0), ("show", 1, 0), ("replay", 0, 2), ("replay", 1, 0))
     },
     **{
         f"{form} of {name}{' with its spec' * with_spec}": (
-            ["trace", file, "--format", form, *["--spec", TYPED[name]] * with_spec],
+            ["show", file, "--format", form, *["--spec", TYPED[name]] * with_spec],
             0 if with_spec or form not in ("dot", "itf") else 2,
         )
         for name, file in SAVED.items()
@@ -350,7 +350,7 @@ def test_nor_does_it_leave_a_diff_that_is_cut_short(folder: Path) -> None:
 
 
 def test_nor_does_it_reach_a_terminal(folder: Path) -> None:
-    for arguments in (["trace", SAVED["drawn"], "--spec", DRAWN], ["explore", PLAIN, "--engine", "oracle"]):
+    for arguments in (["show", SAVED["drawn"], "--spec", DRAWN], ["explore", PLAIN, "--engine", "oracle"]):
         shown = on_terminal(*arguments, folder=folder).out
         check_harmless(ESCAPE.sub("", shown).replace("\r", ""), arguments[0])  # which the terminal adds to each line
 

@@ -12,15 +12,15 @@ from leadline.checker import LeadlineError
 from leadline.checker.support import files
 from leadline.reports.cli.app import MOST_CHARACTERS
 from leadline.reports.cli.outputs import write_output
-from leadline.reports.cli.report import MOST_STATES
+from leadline.reports.cli.show import MOST_STATES
 from tests.suite.command import STAIRS, call, write
 
 READERS = {
     "check": ["check", "FILE"],
-    "answers": ["answers", "FILE"],
-    "trace": ["trace", "FILE"],
+    "answers": ["check", "FILE", "--answers", "-"],
+    "trace": ["show", "FILE"],
     "replay": ["replay", "FILE"],
-    "report": ["report", "FILE", "--html", "page.html"],
+    "page": ["show", "FILE", "--html", "page.html"],
     "matrix": ["matrix", "FILE"],
     "explained": ["mutate", "stairs.py", "--explained", "FILE"],
 }
@@ -38,15 +38,15 @@ def test_only_regular_files_are_read(name: str, file: str, tmp_path: Path) -> No
 def test_a_file_may_not_be_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MOST_BYTES", 2**20)
     (tmp_path / "large.itf.json").write_bytes(b" " * (2**20 + 1))
-    complaint = call("trace", "large.itf.json", folder=tmp_path).complaint
+    complaint = call("show", "large.itf.json", folder=tmp_path).complaint
     assert complaint == "cannot read large.itf.json: it is larger than 1 MiB"
 
 
 def test_a_page_shows_no_trace_that_takes_minutes(tmp_path: Path) -> None:
     states = [{"a": 1}] * (MOST_STATES + 1)
     (tmp_path / "long.itf.json").write_text(json.dumps({"vars": ["a"], "states": states}))
-    complaint = call("report", "long.itf.json", "--html", "page.html", folder=tmp_path).complaint
-    assert complaint == "long.itf.json has 3,001 states, but a page can show at most 3,000: use `leadline trace`"
+    complaint = call("show", "long.itf.json", "--html", "page.html", folder=tmp_path).complaint
+    assert complaint == "long.itf.json has 3,001 states, but a page can show at most 3,000: leave out --html"
     assert not (tmp_path / "page.html").exists()
 
 
@@ -68,7 +68,7 @@ def test_a_result_with_a_wrong_value_is_refused(tmp_path: Path) -> None:
     assert call("explore", "stairs.py", "--json", "result.json", folder=tmp_path).code == 0
     result = json.loads((tmp_path / "result.json").read_text())
     (tmp_path / "result.json").write_text(json.dumps({**result, "states_per_depth": ["x"]}))
-    complaint = call("report", "result.json", "--html", "page.html", folder=tmp_path).complaint
+    complaint = call("show", "result.json", "--html", "page.html", folder=tmp_path).complaint
     assert complaint == "result.json was not written by this version of leadline: create it again with --json"
 
 

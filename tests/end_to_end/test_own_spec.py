@@ -41,7 +41,7 @@ def test_every_command_works_on_it_also_where_its_file_is_called_as_a_package_of
     assert (fuzzed.code, fuzzed.err) == (1, "")
     assert ends_like(fuzzed, " 5/5  process 0 takes the lock and goes in  [violated]", "violated: mutual_exclusion")
 
-    shown = run_leadline("trace", file, "--spec", spec, folder=tmp_path)
+    shown = run_leadline("show", file, "--spec", spec, folder=tmp_path)
     assert (shown.code, shown.err) == (0, "")
     assert ends_like(
         shown,

@@ -121,22 +121,18 @@ bounds = {}
 """
 
 LONG = {
-    "answers": ["answers", "suite.toml"],
-    "brokers": ["brokers", "4.1.1", "--try"],
     "check": ["check", "suite.toml"],
     "conform": ["conform", "recording.jsonl"],
     "diff": ["diff", "slow.py", "slow.py"],
     "explore": ["explore", "slow.py"],
     "fuzz": ["fuzz", "slow.py"],
-    "graph": ["graph", "slow.py"],
     "hunt": ["hunt", "watched.py"],
     "matrix": ["matrix", "matrix.toml"],
     "mutate": ["mutate", "slow.py"],
     "replay": ["replay", "ends.itf.json", "--spec", "loads.py"],
-    "report": ["report", "ends.itf.json", "--spec", "loads.py", "--html", "page.html"],
     "serve": ["serve", "loads.py"],
     "specs": ["specs", "loads.py"],
-    "trace": ["trace", "ends.itf.json", "--spec", "loads.py"],
+    "show": ["show", "slow.py"],
 }
 """A run of a command that is in the middle of something long when the file `begun` is there."""
 

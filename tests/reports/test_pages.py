@@ -26,7 +26,6 @@ from leadline.model.kafka.releases import DESIGNS, RELEASES
 from leadline.model.txn.releases import RELEASES as TXN_RELEASES
 from leadline.reports.bugs import REPLICATION, Archive, read_archive
 from leadline.reports.ci.markdown import answers_page, matrix_page
-from leadline.reports.cli.answers import SHIPPED as ANSWERS
 from leadline.reports.kept_behaviours import FILE, executed
 from leadline.reports.loading import load_spec
 from leadline.reports.matrix import (
@@ -38,7 +37,7 @@ from leadline.reports.matrix import (
     matrix_file,
     read_matrix,
 )
-from leadline.reports.suite import read_suite
+from leadline.reports.suite import ANSWERS, SuiteRun, read_suite
 from tests.suite.command import call
 from tests.suite.samples import sampled
 
@@ -48,16 +47,16 @@ KEPT = {(line["ticket"], line["spec"]): line["steps"] for line in map(json.loads
 
 
 def test_the_page_of_answers_is_what_the_runs_say() -> None:
-    """If it is not, write it again with `leadline answers > reports/pages/answers.md`."""
+    """If it is not, write it again with `leadline check answers --answers reports/pages/answers.md`."""
     checks = read_suite(ANSWERS)
     outcomes = [prepared.run() for prepared in sampled(checks, 10)]
     assert [f"{outcome.prepared.title}: {outcome.failure}" for outcome in outcomes if outcome.failure] == []
     page = (PROJECT / "reports" / "pages" / "answers.md").read_text()
     title, *sections = page.removesuffix("\n").split("\n\n## ")
     assert len(sections) == len(checks)
-    assert [title, *sampled(sections, 10)] == "\n".join(
-        answers_page("What readers ask, answered by runs", ANSWERS.relative_to(PROJECT), outcomes)
-    ).split("\n\n## ")
+    assert [title, *sampled(sections, 10)] == "\n".join(answers_page(SuiteRun(ANSWERS.name, checks, outcomes))).split(
+        "\n\n## "
+    )
 
 
 def test_every_answer_says_in_words_what_the_run_says_in_figures() -> None:

@@ -81,8 +81,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shown(folder: Path, form: str, file: str = LOSS) -> Run:
-    """What `leadline trace` writes in a format."""
-    run = call("trace", file, "--format", form, folder=folder)
+    """What `leadline show` writes in a format."""
+    run = call("show", file, "--format", form, folder=folder)
     assert (run.code, run.err) == (0, "")
     return run
 
@@ -243,7 +243,7 @@ def test_of_a_very_long_trace_the_beginning_and_the_end_are_shown() -> None:
     count = len(loss())
     numbers = re.findall(r"^ *([0-9]+)/", shown, re.MULTILINE)
     assert numbers == ["1", str(count - 1), str(count)]
-    assert f"{count - 3} states are left out; `leadline trace FILE --format json` has all" in shown
+    assert f"{count - 3} states are left out; `leadline show FILE --format json` has all" in shown
 
 
 def test_mermaid_gets_no_end_in_any_case_and_shows_it_in_its_own() -> None:
@@ -427,7 +427,7 @@ def test_json_has_every_step_its_changes_and_its_messages(folder: Path) -> None:
 
 
 def test_text_is_what_is_shown_without_a_format(folder: Path) -> None:
-    assert shown(folder, "text").out == call("trace", LOSS, folder=folder).out
+    assert shown(folder, "text").out == call("show", LOSS, folder=folder).out
 
 
 def shown_without_its_spec(folder: Path, form: str) -> Run:
@@ -435,7 +435,7 @@ def shown_without_its_spec(folder: Path, form: str) -> Run:
     write(folder, stairs=STAIRS)
     call("explore", "stairs.py", "-b", "top=3", "--trace-out", ".", folder=folder)
     (file,) = folder.glob("*.itf.json")
-    return call("trace", file.name, "--format", form, folder=folder)
+    return call("show", file.name, "--format", form, folder=folder)
 
 
 @pytest.mark.parametrize("form", ["mermaid", "shiviz", "json"])
