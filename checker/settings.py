@@ -12,6 +12,26 @@ from leadline.checker.errors import SpecError
 __all__ = ["CompiledSettings", "RandomSettings", "SparkSettings"]
 
 
+class SettingsError(SpecError):
+    """Raised if settings exclude each other.
+
+    Attributes:
+        template: the message, with the name of each setting in braces. The command line replaces it with an option.
+    """
+
+    def __init__(self, template: str) -> None:
+        super().__init__(template.replace("{", "").replace("}", ""))
+        self.template = template
+
+
+@attrs.frozen(kw_only=True)
+class EngineSettings:
+    """The base class of the settings of an engine. Each class refuses the settings that exclude each other."""
+
+    def allow_coverage(self) -> None:
+        """Raise SettingsError if a search with these settings cannot collect coverage."""
+
+
 @attrs.frozen(kw_only=True)
 class Tuning:
     """Sizes and times that engines use internally. The defaults suit every spec. Tests use smaller values.
@@ -67,16 +87,19 @@ class Tuning:
 
 DEFAULT = Tuning()
 
+CHECKPOINT_SECONDS = 30.0
+"""The default number of seconds between two saves of a search."""
+
 
 @attrs.frozen(kw_only=True)
-class CompiledSettings:
+class CompiledSettings(EngineSettings):
     """The settings of the compiled engine.
 
     Attributes:
         workers: the number of threads. None means one for each core.
         checkpoint: the path of a new folder. The search is saved in it at regular intervals and at the end. None means
             that the search is not saved.
-        checkpoint_every: the number of seconds between two saves.
+        checkpoint_every: the number of seconds between two saves. None means `CHECKPOINT_SECONDS`.
         resume: the folder in which an earlier run saved its search. This run continues that search and saves it in the
             same folder.
         verify: the fraction of the uses of learned results to compare with direct calls, from 0 to 1. None means that
@@ -87,13 +110,27 @@ class CompiledSettings:
     workers: int | None = None
     verify: float | None = None
     checkpoint: Path | None = None
-    checkpoint_every: float = 30.0
+    checkpoint_every: float | None = None
     resume: Path | str | None = None
     tuning: Tuning = DEFAULT
 
+    def __attrs_post_init__(self) -> None:
+        if self.checkpoint is not None and self.resume is not None:
+            raise SettingsError(
+                "{checkpoint} cannot be used with {resume}, which saves the search to the folder that it resumes from"
+            )
+        if self.checkpoint_every is not None and self.checkpoint is None and self.resume is None:
+            raise SettingsError("{checkpoint_every} requires {checkpoint} or {resume}")
+
+    def allow_coverage(self) -> None:
+        if self.resume is not None:
+            raise SettingsError(
+                "{coverage} cannot be used with {resume}, because coverage requires a search from the beginning"
+            )
+
 
 @attrs.frozen(kw_only=True)
-class OracleSettings:
+class OracleSettings(EngineSettings):
     """The settings of the oracle engine.
 
     Attributes:
@@ -128,7 +165,7 @@ class SparkTuning:
 
 
 @attrs.frozen(kw_only=True)
-class SparkSettings:
+class SparkSettings(EngineSettings):
     """The settings of the Spark engine.
 
     Attributes:
@@ -157,13 +194,20 @@ class SparkSettings:
     verify: float | None = None
     tuning: SparkTuning = attrs.field(factory=SparkTuning)
 
+    def __attrs_post_init__(self) -> None:
+        if self.work_dir is not None and self.resume is not None:
+            raise SettingsError("{work_dir} cannot be used with {resume}, which uses the folder that it resumes from")
+
+    def allow_coverage(self) -> None:
+        raise SettingsError("{coverage} cannot be used with {engine} spark: use compiled or oracle")
+
 
 MOST_EXAMPLES, MOST_STEPS, MOST_WORKERS = 10**15, 1_000_000, 256
 """The maximum values of `RandomSettings.examples`, `RandomSettings.steps` and `RandomSettings.workers`."""
 
 
 @attrs.frozen(kw_only=True)
-class RandomSettings:
+class RandomSettings(EngineSettings):
     """The settings of random search.
 
     Attributes:

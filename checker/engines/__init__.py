@@ -16,13 +16,13 @@ from leadline.checker.errors import SpecError
 from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.observing.line_coverage import with_source
 from leadline.checker.result import Limits, Result
-from leadline.checker.settings import CompiledSettings, OracleSettings, RandomSettings, SparkSettings
+from leadline.checker.settings import CompiledSettings, EngineSettings, OracleSettings, RandomSettings, SparkSettings
 from leadline.checker.spec import Spec
 
 __all__ = ["ENGINES", "Engine"]
 
 S = TypeVar("S")
-Settings = TypeVar("Settings")
+Settings = TypeVar("Settings", bound=EngineSettings)
 Taken = TypeVar("Taken", contravariant=True)
 
 
@@ -71,7 +71,7 @@ class Engine(Generic[Settings]):
 
         Raises:
             SpecError: if an action or a property raised an exception or is not a pure function, or if `settings` is not
-                an instance of `self.settings`.
+                an instance of `self.settings`, or exclude coverage.
             LeadlineError: if the engine cannot run with these settings.
         """
         settings = self.settings() if settings is None else settings
@@ -80,6 +80,8 @@ class Engine(Generic[Settings]):
                 f"the settings of this engine must be of type {self.settings.__name__}, not {type(settings).__name__}"
             )
         limits = limits or Limits()
+        if limits.coverage:
+            settings.allow_coverage()
         if limits.coverage and self.measures_lines:
             result = with_source(spec, lambda fresh: self.search(fresh, limits, progress, settings))
         else:
@@ -133,8 +135,6 @@ def _spark(spec: Spec[S], limits: Limits, progress: Progress | None, settings: S
     from leadline.checker.engines import spark
 
     refuse_liveness(spec, "the spark engine", "select other properties (with -i), or use the compiled engine")
-    if limits.coverage:
-        raise SpecError("the spark engine does not collect coverage: use the compiled engine or the oracle")
     return spark.explore(spec, limits, progress, settings)
 
 

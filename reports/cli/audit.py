@@ -17,13 +17,14 @@ from leadline.reports.audit.counterexamples import Counterexample, with_countere
 from leadline.reports.audit.findings import AuditReport
 from leadline.reports.audit.terminal import audit_progress, audit_view, searching
 from leadline.reports.cli.explore import spark_settings
+from leadline.reports.cli.options import EngineCommand, EngineOption
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.exit_codes import OF_VERDICT
 from leadline.reports.formats.audits import AUDIT_FORMATS
 from leadline.reports.terminal.console import console, is_plain
 
 
-@click.command()
+@click.command(cls=EngineCommand)
 @click.argument("directories", metavar="DIR...", nargs=-1)
 @click.option(
     "--before",
@@ -57,18 +58,24 @@ from leadline.reports.terminal.console import console, is_plain
 )
 @click.option(
     "--master",
+    cls=EngineOption,
+    engines=["spark"],
     metavar="URL",
-    help="URL of the Spark master. By default, Spark uses all cores of this machine. Requires --engine spark.",
+    help="URL of the Spark master. By default, Spark uses all cores of this machine.",
 )
 @click.option(
     "--conf",
+    cls=EngineOption,
+    engines=["spark"],
     multiple=True,
     metavar="NAME=VALUE",
-    help="Set a Spark property (can be repeated). Requires --engine spark.",
+    help="Set a Spark property (can be repeated).",
 )
-@click.option("--verbose", is_flag=True, help="Show Spark's log and progress bar. Requires --engine spark.")
+@click.option("--verbose", cls=EngineOption, engines=["spark"], is_flag=True, help="Show Spark's log and progress bar.")
 @click.option(
     "--workers",
+    cls=EngineOption,
+    engines=["local"],
     type=click.IntRange(1, 256),
     metavar="N",
     help="Use N processes. The default is one process per core.",
@@ -116,11 +123,8 @@ def audit(
     if "" in (*now, *before):
         raise click.UsageError("a directory has an empty name: check that every shell variable in the command is set")
     files = Files(AUDIT_FORMATS, wanted)
-    for option, given in {"--master": master, "--conf": conf, "--verbose": verbose}.items():
-        if given and engine != "spark":
-            raise click.UsageError(f"{option} requires --engine spark")
-    if engine == "spark" and (workers or before):
-        raise click.UsageError(f"{'--workers' if workers else '--before'} cannot be used with --engine spark")
+    if engine == "spark" and before:
+        raise click.UsageError("--before cannot be used with --engine spark")
     checksums = not no_checksums
     with _terminated_as_interrupted(), audit_progress() as progress:
         if engine == "spark":

@@ -14,12 +14,15 @@ from leadline.checker.result import Limits
 from leadline.invariants.promises import promised
 from leadline.reports.cli.options import (
     VERIFY_HELP,
+    EngineCommand,
+    EngineOption,
     Share,
     chosen_spec,
     coverage_option,
     diagnose_option,
     max_memory_option,
     no_invariants_option,
+    settings_as_options,
     spec_options,
     trace_out_option,
 )
@@ -29,7 +32,7 @@ from leadline.reports.diagnosis import default_seconds
 from leadline.reports.formats.runs import RUN_FORMATS
 
 
-@click.command()
+@click.command(cls=EngineCommand)
 @spec_options
 @no_invariants_option
 @click.option(
@@ -57,67 +60,73 @@ from leadline.reports.formats.runs import RUN_FORMATS
 @diagnose_option
 @click.option(
     "--workers",
+    cls=EngineOption,
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Use N workers. The default is one worker per core. Requires --engine compiled.",
+    help="Use N workers. The default is one worker per core.",
 )
 @click.option(
     "--verify",
+    cls=EngineOption,
     type=Share(),
     metavar="SHARE",
-    help=f"{VERIFY_HELP} Requires --engine compiled or spark.",
+    help=VERIFY_HELP,
 )
 @click.option(
     "--checkpoint",
+    cls=EngineOption,
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Save the search to DIR, at regular intervals and when it ends. DIR must be new. Requires --engine compiled.",
+    help="Save the search to DIR, at regular intervals and when it ends. DIR must be new.",
 )
 @click.option(
     "--checkpoint-every",
+    cls=EngineOption,
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Save the search every S seconds. The default is 30. Requires --engine compiled, and either --checkpoint or "
-    "--resume.",
+    help="Save the search every S seconds. The default is 30. Requires --checkpoint or --resume.",
 )
 @click.option(
     "--resume",
+    cls=EngineOption,
     metavar="DIR",
-    help="Continue the search saved in DIR, and keep saving it there. With spark, DIR can also be a URI. "
-    "Requires --engine compiled or spark.",
+    help="Continue the search saved in DIR, and keep saving it there. With spark, DIR can also be a URI.",
 )
 @click.option(
     "--master",
+    cls=EngineOption,
     metavar="URL",
-    help="URL of the Spark master. By default, Spark uses all cores of this machine. Requires --engine spark.",
+    help="URL of the Spark master. By default, Spark uses all cores of this machine.",
 )
 @click.option(
     "--shards",
+    cls=EngineOption,
     type=click.IntRange(1, 65_535),
     metavar="N",
-    help="Divide the states into N shards. The default is one shard per core. Requires --engine spark.",
+    help="Divide the states into N shards. The default is one shard per core.",
 )
 @click.option(
     "--work-dir",
+    cls=EngineOption,
     metavar="URI",
     help="A new folder for the files of the search, given as a path or as a URI such as hdfs://host/dir. All machines "
-    "must be able to access it. Requires --engine spark.",
+    "must be able to access it.",
 )
 @click.option(
     "--keep-files",
+    cls=EngineOption,
     is_flag=True,
     default=None,
-    help="Keep the files in --work-dir after the search has finished. Requires --engine spark.",
+    help="Keep the files in --work-dir after the search has finished.",
 )
 @click.option(
     "--conf",
+    cls=EngineOption,
     multiple=True,
     metavar="NAME=VALUE",
-    help="Set a Spark property (can be repeated). Requires --engine spark.",
+    help="Set a Spark property (can be repeated).",
 )
-@click.option(
-    "--verbose", is_flag=True, default=None, help="Show Spark's log and progress bar. Requires --engine spark."
-)
+@click.option("--verbose", cls=EngineOption, is_flag=True, default=None, help="Show Spark's log and progress bar.")
 @coverage_option
 @trace_out_option
 @format_options(RUN_FORMATS)
@@ -182,30 +191,14 @@ def explore(
         "verbose": verbose,
     }
     chosen_settings = {name: value for name, value in given.items() if value is not None}
-    for name in sorted(chosen_settings):
-        engines = [other for other, its in EXHAUSTIVE.items() if name in attrs.fields_dict(its.settings)]
-        if engine not in engines:
-            option = name.replace("_", "-")
-            raise click.UsageError(f"--{option} requires --engine {' or '.join(engines)}, not {engine}")
-    if checkpoint is not None and resume is not None:
-        raise click.UsageError(
-            "--checkpoint cannot be used with --resume, which saves the search to the folder that it resumes from"
-        )
-    if checkpoint_every is not None and checkpoint is None and resume is None:
-        raise click.UsageError("--checkpoint-every requires --checkpoint or --resume")
-    if work_dir is not None and resume is not None:
-        raise click.UsageError("--work-dir cannot be used with --resume, which uses the folder that it resumes from")
-    if coverage and engine == "spark":
-        raise click.UsageError("--coverage cannot be used with --engine spark: use compiled or oracle")
-    if coverage and resume is not None:
-        raise click.UsageError(
-            "--coverage cannot be used with --resume, because coverage requires a search from the beginning"
-        )
+    with settings_as_options():
+        settings = EXHAUSTIVE[engine].settings(**chosen_settings)
+        if coverage:
+            settings.allow_coverage()
     files = Files(RUN_FORMATS, wanted)
     with only_the_result_on_stdout(files.only_a_report), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     limits = attrs.evolve(limits, sought=promised(chosen))
-    settings = EXHAUSTIVE[engine].settings(**chosen_settings)
     shown = chosen_settings | ({"conf": " ".join(conf)} if conf else {})
     search = functools.partial(EXHAUSTIVE[engine], chosen, limits, settings=settings)
     seconds = diagnose if diagnose is not None else default_seconds(chosen)

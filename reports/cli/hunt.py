@@ -20,6 +20,7 @@ from leadline.checker.settings import MOST_WORKERS
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.cli.explore import spark_settings
+from leadline.reports.cli.options import EngineCommand, EngineOption
 from leadline.reports.cli.outputs import Attempts, Files, check_output, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -37,7 +38,7 @@ RELEASES = ("kafka/4.1", "kafka/4.3")
 """The specs of a hunt that names none."""
 
 
-@click.command()
+@click.command(cls=EngineCommand)
 @click.argument("specs", nargs=-1, metavar="[SPEC]...")
 @click.option(
     "--plan",
@@ -80,20 +81,26 @@ RELEASES = ("kafka/4.1", "kafka/4.3")
 )
 @click.option(
     "--master",
+    cls=EngineOption,
+    engines=["spark"],
     metavar="URL",
-    help="URL of the Spark master. By default, Spark uses all cores of this machine. Requires --engine spark.",
+    help="URL of the Spark master. By default, Spark uses all cores of this machine.",
 )
 @click.option(
     "--work-dir",
+    cls=EngineOption,
+    engines=["spark"],
     metavar="DIR",
     help="A directory or URI for Spark's files. All machines of a cluster must be able to access it. The files of "
-    "incomplete searches are kept. Requires --engine spark.",
+    "incomplete searches are kept.",
 )
 @click.option(
     "--conf",
+    cls=EngineOption,
+    engines=["spark"],
     multiple=True,
     metavar="NAME=VALUE",
-    help="Set a Spark property (can be repeated). Requires --engine spark.",
+    help="Set a Spark property (can be repeated).",
 )
 @format_options(HUNT_FORMATS)
 def hunt(
@@ -125,9 +132,6 @@ def hunt(
     Exit code 0: all searches are complete, and every cause has a ticket or is by design; 1: a cause is not known; 2:
     usage error; 3: searches are incomplete, or the command was interrupted.
     """
-    for option, given in {"--master": master, "--work-dir": work_dir, "--conf": conf}.items():
-        if given and engine != "spark":
-            raise click.UsageError(f"{option} requires --engine spark")
     references = specs or RELEASES
     if plan_file is not None:
         plan, name = read_plan(plan_file), str(plan_file)

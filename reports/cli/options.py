@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import attrs
 import click
 
 from leadline.checker.bounds import parse_bounds
+from leadline.checker.engines import EXHAUSTIVE
 from leadline.checker.errors import LeadlineError
+from leadline.checker.settings import SettingsError
 from leadline.checker.spec import Spec
 from leadline.reports.diagnosis import SECONDS
 from leadline.reports.loading import load_spec
@@ -23,7 +28,7 @@ rule_option = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     help="Change a rule of a release, e.g. --rule elr=on (can be repeated). For kafka/3.7, this is the same "
-    "as passing the spec kafka/3.7+elr=on. `leadline specs SPEC` lists the rules.",
+    "as passing the spec kafka/3.7+elr=on. `leadline specs SPEC --rules` lists them.",
 )
 
 
@@ -43,6 +48,57 @@ invariant_option = click.option(
     metavar="NAME",
     help="Check only this property or witness (can be repeated). By default, all are checked.",
 )
+
+
+class EngineOption(click.Option):
+    """An option that only some engines have.
+
+    Attributes:
+        engines: the names of the engines.
+    """
+
+    def __init__(self, *names: Any, engines: Iterable[str] = (), **attributes: Any) -> None:
+        """Declare the option. By default, the engines are those whose settings have the name of the option."""
+        super().__init__(*names, **attributes)
+        declared = [name for name, its in EXHAUSTIVE.items() if self.name in attrs.fields_dict(its.settings)]
+        self.engines = list(engines) or declared
+
+
+class EngineCommand(click.Command):
+    """A command with an option ``--engine``. It refuses the options of other engines, and its help lists the options of
+    each engine in a section.
+    """
+
+    def invoke(self, ctx: click.Context) -> object:
+        chosen = ctx.params["engine"]
+        for option in self.get_params(ctx):
+            is_given = ctx.get_parameter_source(str(option.name)) is click.core.ParameterSource.COMMANDLINE
+            if is_given and isinstance(option, EngineOption) and chosen not in option.engines:
+                raise click.UsageError(
+                    f"{option.opts[0]} requires --engine {' or '.join(option.engines)}, not {chosen}"
+                )
+        return super().invoke(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for option in self.get_params(ctx):
+            if (record := option.get_help_record(ctx)) is not None:
+                engines = option.engines if isinstance(option, EngineOption) else []
+                title = f"Options of --engine {' or '.join(engines)}" if engines else "Options"
+                sections.setdefault(title, []).append(record)
+        for title, records in sorted(sections.items(), key=lambda section: section[0] != "Options"):
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+@contextmanager
+def settings_as_options() -> Iterator[None]:
+    """Convert an error about settings that exclude each other into one that names the options."""
+    try:
+        yield
+    except SettingsError as error:
+        options = re.sub(r"{(\w+)}", lambda name: f"--{name[1].replace('_', '-')}", error.template)
+        raise click.UsageError(options) from error
 
 
 def refuse_options(given: Mapping[str, object], why: str) -> None:

@@ -136,7 +136,7 @@ def test_leadline_alone_shows_what_there_is_and_ends_in_2(tmp_path: Path) -> Non
     run = run_leadline(folder=tmp_path)
     assert (run.code, run.err) == (2, "")
     assert run.out.startswith("Usage: leadline ")
-    for command in ("check", "explore", "fuzz", "replay", "specs", "trace"):
+    for command in ("check", "explore", "fuzz", "replay", "specs", "show"):
         assert f"\n  {command} " in run.out
 
 

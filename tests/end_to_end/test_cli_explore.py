@@ -466,11 +466,24 @@ def test_bounds_are_wrapped_between_names(width: int) -> None:
 
 
 def test_specs_of_a_protocol_fits_80_columns(tmp_path: Path) -> None:
-    run = on_terminal("specs", "atomic/kip-320", folder=tmp_path)
+    run = on_terminal("specs", "atomic/kip-320", "--bounds", "--actions", "--properties", folder=tmp_path)
     assert run.code == 0
     assert run.width <= 80
     for name in ("max_epoch", "replicate(leader, follower)", "strong_isr", "hw_monotonic", "step invariant"):
         assert name in run.out
+
+
+def test_specs_of_a_release_fits_two_screens_and_names_everything(tmp_path: Path) -> None:
+    run = call("specs", "kafka/4.1", folder=tmp_path)
+    assert (run.code, run.err) == (0, "")
+    assert len(run.lines) <= 80
+    spec = CATALOG["kafka/4.1"]
+    assert spec.column is not None
+    names = {*attrs.asdict(spec.bounds), *(action.name for action in spec.actions), *spec.column.values}
+    names |= {(item.declared or item).name for item in spec.all_checks}
+    assert [name for name in names if name not in run.out] == []
+    assert run.lines[-1] == "in full: leadline specs kafka/4.1 --bounds --actions --properties --rules"
+    assert call("specs", "--rules", folder=tmp_path).complaint == "--rules requires the NAME of a spec"
 
 
 def test_every_help_text_fits_80_columns_and_says_what_it_is_for(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_a_protocol_needs_a_value_for_every_rule() -> None:
 
 
 def test_specs_lists_rules_values_and_sources(tmp_path: Path) -> None:
-    run = call("specs", "kafka/4.1", folder=tmp_path)
+    run = call("specs", "kafka/4.1", "--rules", folder=tmp_path)
     assert run.code == 0
     assert all(rule.name in run.out for rule in RULES)
     assert all(f"* {value}" in run.out for value in column_values("kafka/4.1"))

@@ -111,7 +111,7 @@ def test_secrets_in_uris_are_not_shown() -> None:
             ("a", "s3://b/c"),
             "with the spark engine, pass either URIs, which every machine can read, or local paths, not both",
         ),
-        (("a", "--workers", "2"), "--workers cannot be used with --engine spark"),
+        (("a", "--workers", "2"), "--workers requires --engine local, not spark"),
         (("a", "--before", "b"), "--before cannot be used with --engine spark"),
         (("a", "--conf", "x"), "invalid --conf x: write NAME=VALUE, as in --conf spark.executor.memory=2g"),
     ],
@@ -121,4 +121,6 @@ def test_mistakes(tmp_path: Path, arguments: tuple[str, ...], complaint: str) ->
 
 
 def test_options_of_another_engine(tmp_path: Path) -> None:
-    assert call("audit", "a", "--master", "x", folder=tmp_path).complaint == ("--master requires --engine spark")
+    assert (
+        call("audit", "a", "--master", "x", folder=tmp_path).complaint == "--master requires --engine spark, not local"
+    )

@@ -410,7 +410,7 @@ def test_a_plan_for_kafka_is_not_for_other_specs(tmp_path: Path) -> None:
 
 def test_options_of_spark_need_it(tmp_path: Path) -> None:
     run = call("hunt", "kafka/4.3", "--work-dir", "files", folder=tmp_path)
-    assert (run.code, run.err.splitlines()[-1]) == (2, "leadline: --work-dir requires --engine spark")
+    assert (run.code, run.err.splitlines()[-1]) == (2, "leadline: --work-dir requires --engine spark, not compiled")
 
 
 @pytest.mark.spark

@@ -21,7 +21,7 @@ from leadline.checker.engines.learning.learn_or_call import LearningPays, Object
 from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import within
-from leadline.checker.errors import LeadlineError, SpecError
+from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Statistics, Stop
 from leadline.checker.settings import CompiledSettings
 from leadline.checker.spec import Spec
@@ -55,8 +55,6 @@ def explore(
         SpecError, LeadlineError: see `leadline.checker.engines.compiled.search.explore`.
     """
     limits, settings = limits or Limits(), settings or CompiledSettings()
-    if limits.coverage and settings.resume is not None:
-        raise SpecError("coverage cannot be collected for a resumed search: leave out coverage or resume")
     is_saved = settings.checkpoint is not None or settings.resume is not None
     if is_saved or settings.tuning.in_order or not settings.tuning.learn_after:
         try:

@@ -53,7 +53,7 @@ from leadline.checker.result import (
     StopKind,
     Verified,
 )
-from leadline.checker.settings import CompiledSettings
+from leadline.checker.settings import CHECKPOINT_SECONDS, CompiledSettings
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
@@ -611,7 +611,7 @@ def _opened(
     name = settings.checkpoint if settings.resume is None else settings.resume
     if name is None:
         return None, None
-    folder = stack.enter_context(closing(Checkpoint(Path(name), settings.checkpoint_every)))
+    folder = stack.enter_context(closing(Checkpoint(Path(name), settings.checkpoint_every or CHECKPOINT_SECONDS)))
     if settings.resume is not None:
         return folder, folder.load(spec, limits)
     folder.begin(spec, limits)
