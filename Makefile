@@ -82,10 +82,14 @@ page-confirmed:
 	$(BIN)/python -m leadline.reports.reality.successes
 
 page-matrix:
-	$(BIN)/leadline matrix --markdown > $(VENV)/matrix.md && mv $(VENV)/matrix.md reports/pages/matrix.md
+	$(BIN)/leadline matrix --recompute --json $(VENV)/matrix.json > /dev/null
+	mkdir -p reports/tables && mv $(VENV)/matrix.json reports/tables/matrix.json
+	$(BIN)/leadline matrix --markdown > reports/pages/matrix.md
 
 page-control page-costs page-designs page-states page-transactions: page-%:
-	$(BIN)/leadline matrix reports/$*.toml --markdown > $(VENV)/$*.md && mv $(VENV)/$*.md reports/pages/$*.md
+	$(BIN)/leadline matrix $* --recompute --json $(VENV)/$*.json > /dev/null
+	mkdir -p reports/tables && mv $(VENV)/$*.json reports/tables/$*.json
+	$(BIN)/leadline matrix $* --markdown > reports/pages/$*.md
 
 page-mutants:
 	rm -f $(VENV)/mutants.md

@@ -32,7 +32,7 @@ from leadline.reports.loading import load_spec
 
 SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
 
-NAMED = ("designs", "states", "transactions")
+NAMED = ("control", "costs", "designs", "states", "transactions")
 """The names of further shipped files, next to `SHIPPED`."""
 
 STATES = "distinct states"
@@ -325,11 +325,6 @@ class MatrixCell:
         text = self.text if self.verdict is Verdict.VIOLATED else f"{Verdict.VIOLATED.value} beyond these bounds"
         return attrs.evolve(self, verdict=Verdict.VIOLATED, text=text, bugs=bugs)
 
-    @property
-    def words(self) -> str:
-        """The text of the cell, and the tickets of the known bugs that violate the property."""
-        return self.text + "".join(f", {ticket} ({len(trace)})" for ticket, trace in self.bugs)
-
     @classmethod
     def of_count(cls, result: Result, base: Result) -> MatrixCell:
         """Make a cell that shows the number of distinct states, and the ratio of this number to that of another search.
@@ -394,21 +389,6 @@ class Column:
         """The tickets of the bugs that affect the release but are not shown in any cell."""
         shown = {ticket for cell in self.cells.values() for ticket, _ in cell.bugs}
         return [bug.ticket for bug in self.bugs if bug.ticket not in shown]
-
-
-@attrs.frozen(eq=False)
-class Tables:
-    """The tables of a matrix.
-
-    Attributes:
-        matrix: the matrix.
-        columns: the results of the searches that were run, in order.
-        command: the command that generates the tables again.
-    """
-
-    matrix: Matrix
-    columns: Sequence[Column]
-    command: str
 
 
 def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:

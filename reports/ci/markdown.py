@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import attrs
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.result import PropertyResult, Verdict
 from leadline.checker.support.escapes import visible
-from leadline.reports.matrix import Column, Matrix, MatrixCell, summary
 from leadline.reports.mutation import EXPLAINED, FATES, Report, reason
 from leadline.reports.runs.phrases import PREMISE_FALSE
 from leadline.reports.suite import ANSWERS, SuiteRun
@@ -57,76 +56,6 @@ def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
 
 
 KILLS_ALONE = "mutants that no other property kills, or why the property is kept"
-
-VERDICTS = """\
-*holds*: every reachable state was searched, with the number of distinct states; **violated**: with the number of
-states of a shortest trace; *by design*: the same, where the configuration does not promise the property; *incomplete*:
-with the depth reached."""
-
-KNOWN_BUGS = """\
-A cell also names each known bug that can occur in this configuration and violates the property, with the number of
-states of a trace. It was found with the bounds of the archive, which can be larger than those of the table:
-`leadline bugs TICKET` shows it. If only such a bug violates the property, the cell says *beyond these bounds*.
-"""
-
-WITNESSES = (
-    "A witness is *shown*, with the number of states of a shortest trace; without witnesses, the other verdicts would "
-    "prove nothing."
-)
-
-COUNTS = """\
-Each cell has the number of distinct states, all searched; for a release with a changed rule, also in proportion to the
-release without the change. *incomplete*: the search stopped at this number of states, and at this depth."""
-
-COMPARED = "A configuration with another bound is in proportion to the one without it."
-
-
-def matrix_page(matrix: Matrix, columns: Iterable[Column], command: str) -> Iterator[str]:
-    """Yield the lines of a page with a verdict matrix: a table for each configuration.
-
-    Parameters:
-        matrix: the matrix that was searched.
-        columns: the results, grouped by configuration and in the order of the specs.
-        command: the command that writes the page.
-    """
-    found = matrix.by_configuration(list(columns))
-    yield from (f"# {visible(matrix.title)}", "", f"Made from runs: `{visible(command)}`.", "")
-    yield from (COUNTS if matrix.only_counts else VERDICTS).split("\n")
-    if any(configuration.compared_with for configuration, _ in found):
-        yield COMPARED
-    if any(item.property.kind.is_witness for _, own in found[:1] for item in own[0].result.properties):
-        yield WITNESSES
-    if matrix.known_bugs:
-        yield from ("", *KNOWN_BUGS.splitlines())
-    if matrix.by_spec:
-        yield ""
-        for configuration, own in found:
-            said = "; ".join(summary(matrix, own)) if matrix.is_complete(own) else "interrupted"
-            yield visible(f"- **{configuration.name}** (`{bounds_text(matrix.bounds_of(configuration))}`): {said}.")
-    for configuration, own in found:
-        bounds = visible(bounds_text(matrix.bounds_of(configuration)))
-        yield from ("", f"## {visible(configuration.name)}", "", f"`-b {bounds}`", "")
-        if configuration.note:
-            yield from (*map(visible, configuration.note.split("\n")), "")
-        yield from _by_spec(matrix, own) if matrix.by_spec else _by_property(own)
-
-
-def _by_property(own: list[Column]) -> Iterator[str]:
-    yield f"| property | {' | '.join(visible(column.spec) for column in own)} |"
-    yield f"| --- |{' --- |' * len(own)}"
-    for name in own[0].cells:
-        yield f"| `{visible(name)}` | {' | '.join(_emphasised(column.cells[name]) for column in own)} |"
-
-
-def _by_spec(matrix: Matrix, own: list[Column]) -> Iterator[str]:
-    yield f"| release | {' | '.join(visible(matrix.label(name)) for name in own[0].cells)} |"
-    yield f"| --- |{' --- |' * len(own[0].cells)}"
-    for column in own:
-        yield f"| `{visible(column.spec)}` | {' | '.join(map(_emphasised, column.cells.values()))} |"
-
-
-def _emphasised(verdict: MatrixCell) -> str:
-    return verdict.words.replace("violated", "**violated**") if verdict.is_bug else verdict.words
 
 
 def mutants_summary(report: Report) -> Iterator[str]:

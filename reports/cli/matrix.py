@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from leadline.checker.bounds import bounds_text
-from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.cli.outputs import Attempts, Files, format_options
+from leadline.reports.document.terminal import document_view
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE
 from leadline.reports.formats.matrices import MATRIX_FORMATS
 from leadline.reports.lines import say
-from leadline.reports.matrix import Column, Matrix, MatrixCell, Tables, matrix_file, read_matrix, summary
-from leadline.reports.terminal.console import STYLES, console
+from leadline.reports.matrix import Column, matrix_file, read_matrix
+from leadline.reports.matrix_document import matrix_document
+from leadline.reports.stored_tables import Tables, digest_of, stored_tables
+from leadline.reports.terminal.console import console
 from leadline.reports.terminal.progress import progress_line
 
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--recompute",
+    is_flag=True,
+    help="Search the specs of a shipped matrix, which takes minutes, instead of showing the stored tables. A FILE of "
+    "your own is always searched.",
+)
 @format_options(MATRIX_FORMATS)
-def matrix(file: Path | None, **wanted: Path | bool | None) -> int:
-    """Search specs in several configurations, and show the verdicts as tables.
+def matrix(file: Path | None, recompute: bool, **wanted: Path | bool | None) -> int:
+    """Show what holds in which spec and configuration, as tables.
 
-    FILE is a TOML file. Without FILE, the shipped file is used, which shows what each release of Kafka can lose. FILE
-    can also be the name of another shipped file: designs, states or transactions. The last one shows what a
-    read_committed consumer can see.
+    Without FILE, the tables show what each release of Kafka can lose. Stored tables have a digest of the specs,
+    properties and bounds that made them, and are refused if it differs. FILE can also be the name of another shipped
+    matrix: control, costs, designs, states or transactions. The last one shows what a read_committed consumer can see.
+    Otherwise, FILE is a TOML file of your own, whose specs are searched.
 
     \b
     specs = ["rpc/kip-101", "rpc/kip-320"]
@@ -45,60 +49,37 @@ def matrix(file: Path | None, **wanted: Path | bool | None) -> int:
     shortest trace; or incomplete, with the depth reached. "by design" marks a violation of a property that the
     configuration does not promise. With properties = [], the tables show only the numbers of states.
 
-    Exit code 0: all searches were completed, whatever their verdicts; 2: the file is invalid; 3: the command was
-    interrupted, and the tables show only the searches that were completed.
+    Exit code 0: the tables are shown, whatever their verdicts; 2: the file is invalid, or the stored tables are not of
+    the present specs; 3: the command was interrupted, and the tables show only the searches that were completed.
     """
-    searches = read_matrix(matrix_file(file))
-    planned = len(searches.prepared())
-    files = Files(MATRIX_FORMATS, wanted)
-    columns: list[Column] = []
-    with progress_line("matrix") as progress, suppress(KeyboardInterrupt):  # between two searches
-        for column in searches.columns(progress):
-            columns.append(column)  # an interrupt must not lose the first ones
-    command = " ".join(["leadline matrix", *([str(file)] if file else []), "--markdown"])
-    tables, attempt = Tables(searches, columns, command), Attempts()
+    path, files = matrix_file(file), Files(MATRIX_FORMATS, wanted)
+    is_shipped = path != file
+    tables, left = stored_tables(path) if is_shipped and not recompute else None, 0
+    if tables is None:
+        command = " ".join(
+            ["leadline matrix", *([str(file)] if file else []), *(["--recompute"] if is_shipped else [])]
+        )
+        tables, left = _searched(path, command)
+    attempt = Attempts()
     files.save(tables, attempt)
     with attempt:
         files.print(tables)
         if not files.on_standard_output:
-            _show(console(), searches, columns)
+            console().print(document_view(tables.document))
     attempt.raise_failures()
+    return INCOMPLETE if left else AS_EXPECTED
+
+
+def _searched(path: Path, command: str) -> tuple[Tables, int]:
+    """Search the specs of a matrix. Return its tables, and the number of searches that an interrupt left out."""
+    searches = read_matrix(path)
+    planned = len(searches.prepared())
+    columns: list[Column] = []
+    with progress_line("matrix") as progress, suppress(KeyboardInterrupt):  # between two searches
+        for column in searches.columns(progress):
+            columns.append(column)  # an interrupt must not lose the first ones
     finished = sum(not column.result.interrupted for column in columns)
     if finished < planned:
         say(f"leadline: interrupted after {finished} of {counted(planned, 'search', 'searches')}", err=True)
-        return INCOMPLETE
-    return AS_EXPECTED
-
-
-def _show(screen: Console, wanted: Matrix, columns: Sequence[Column]) -> None:
-    """Print a table for each configuration that was searched."""
-    for configuration, own in wanted.by_configuration(columns):
-        screen.print(Text(visible(configuration.name), style="bold"))
-        screen.print(Text(visible(bounds_text(wanted.bounds_of(configuration))), style="dim"))
-        if wanted.by_spec and wanted.is_complete(own):
-            screen.print(Text(visible(f"{'; '.join(summary(wanted, own))}.")))
-        screen.print(_by_spec(wanted, own) if wanted.by_spec else _by_property(own))
-
-
-def _by_spec(matrix: Matrix, own: list[Column]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("release", no_wrap=True)
-    for name in own[0].cells:
-        table.add_column(matrix.label(name))
-    for column in own:
-        table.add_row(column.short, *map(_text, column.cells.values()))
-    return table
-
-
-def _by_property(own: list[Column]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("property", no_wrap=True)
-    for column in own:
-        table.add_column(visible(column.short), no_wrap=True)
-    for name in own[0].cells:
-        table.add_row(visible(name), *[_text(column.cells[name]) for column in own])
-    return table
-
-
-def _text(cell: MatrixCell) -> Text:
-    return Text(cell.words, style="yellow" if cell.by_design else STYLES[cell.verdict])
+    digest = digest_of(path) if finished == planned else ""
+    return Tables(matrix_document(searches, columns, command), digest), planned - finished

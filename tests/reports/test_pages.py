@@ -25,7 +25,8 @@ from leadline.model.control.releases import RELEASES as CONTROL_RELEASES
 from leadline.model.kafka.releases import DESIGNS, RELEASES
 from leadline.model.txn.releases import RELEASES as TXN_RELEASES
 from leadline.reports.bugs import REPLICATION, Archive, read_archive
-from leadline.reports.ci.markdown import answers_page, matrix_page
+from leadline.reports.ci.markdown import answers_page
+from leadline.reports.document.markdown import markdown
 from leadline.reports.kept_behaviours import FILE, executed
 from leadline.reports.loading import load_spec
 from leadline.reports.matrix import (
@@ -37,6 +38,7 @@ from leadline.reports.matrix import (
     matrix_file,
     read_matrix,
 )
+from leadline.reports.matrix_document import matrix_document
 from leadline.reports.suite import ANSWERS, SuiteRun, read_suite
 from tests.suite.command import call
 from tests.suite.samples import sampled
@@ -222,7 +224,7 @@ def test_the_bugs_outside_a_search() -> None:
 def test_a_page_of_a_matrix_is_of_that_matrix(matrix: Path) -> None:
     """Its figures are not compared: they take minutes.
 
-    `leadline matrix --markdown > reports/pages/matrix.md` writes it, and `leadline matrix reports/designs.toml ...`.
+    `make pages` writes it.
     """
     text = (PROJECT / "reports" / "pages" / PAGES[matrix]).read_text()
     headings = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
@@ -265,8 +267,8 @@ def test_states_are_counted_and_compared_with_those_without_the_changed_rule(tmp
     assert large.cells["distinct states"].text.startswith("incomplete (500, depth ")
     run = call("matrix", "counts.toml", "--markdown", folder=tmp_path)
     assert run.code == 0
-    assert run.lines[:3] == ["# Sizes", "", "Made from runs: `leadline matrix counts.toml --markdown`."]
-    (said,) = (line for line in run.lines if line.startswith("- **one crash** (`"))
+    assert run.lines[:3] == ["# Sizes", "", "Made from runs: `leadline matrix counts.toml`."]
+    (said,) = (line for line in run.lines if line.startswith("- **one crash** (`-b "))
     assert said.endswith(f": {min(sizes)} to {max(sizes)} states.")
 
 
@@ -374,8 +376,12 @@ def test_the_matrix_command_shows_tables(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
     run = call("matrix", "small.toml", folder=tmp_path)
     assert run.code == 0
-    assert run.lines[:3] == ["one crash", "records=1,crashes=1", "property            hw-truncation  kip-320"]
-    assert "weak_isr            violated (8)   holds (" in run.out
+    at = run.lines.index("one crash")
+    assert run.lines[at : at + 5] == [
+        *("one crash", "", "-b records=1,crashes=1", ""),
+        "property            rpc/hw-truncation  rpc/kip-320",
+    ]
+    assert "weak_isr            violated (8)       holds (" in run.out
 
 
 BY_RELEASE = """\
@@ -413,9 +419,10 @@ def test_the_matrix_command_writes_markdown(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
     run = call("matrix", "small.toml", "--markdown", folder=tmp_path)
     assert run.code == 0
-    assert "| `weak_isr` | **violated** (8) | holds (" in run.out
+    assert "| `weak_isr` | **violated (8)** | holds (" in run.out
     matrix = read_matrix(tmp_path / "small.toml")
-    assert run.out.splitlines() == list(matrix_page(matrix, matrix.columns(), "leadline matrix small.toml --markdown"))
+    document = matrix_document(matrix, list(matrix.columns()), "leadline matrix small.toml")
+    assert run.out == markdown(document)
 
 
 @pytest.mark.parametrize(
@@ -458,7 +465,7 @@ def test_the_page_command_says_what_is_not_as_expected(tmp_path: Path) -> None:
         '[[check]]\nname = "Is it safe?"\nnote = "No."\nspec = "rpc/kip-320"\nexpect = "holds"\n'
         'properties = ["acked_never_lost"]\nbounds = { records = 1 }\n'
     )
-    run = call("answers", "suite.toml", folder=tmp_path)
+    run = call("check", "suite.toml", "--answers", "-", folder=tmp_path)
     assert run.code == 1
     assert "**Not as expected: expected holds, but acked_never_lost is violated.**" in run.out
     assert "leadline explore rpc/kip-320 -b records=1 -i acked_never_lost" in run.out

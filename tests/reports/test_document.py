@@ -1,0 +1,148 @@
+"""A document says the same on a terminal, as HTML and as Markdown, and no column cuts off a word."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from leadline.reports import stored_tables
+from leadline.reports.document import (
+    Aside,
+    Cell,
+    Document,
+    Heading,
+    Items,
+    Paragraph,
+    Span,
+    Table,
+    document_object,
+    read_document,
+    words,
+)
+from leadline.reports.document.html import document_page
+from leadline.reports.document.markdown import markdown
+from leadline.reports.document.terminal import document_view
+from leadline.reports.matrix import read_matrix
+from leadline.reports.matrix_document import matrix_document
+from tests.suite.command import call
+
+EXAMPLE = Document(
+    "A title of <all> *kinds*",
+    (
+        Paragraph(words("Run `leadline bugs`: ", Span("violated", "violated"), " is a_verdict."), "note"),
+        Items((words("one | two"), words("three", Span("four", "strong", "five")))),
+        Heading("A heading"),
+        Table(
+            "things",
+            ("thing", "a long name of a column"),
+            ((Cell(words("`a_name`")), Cell(words("violated (12)"), "violated")), (Cell(words("b")), Cell(words("")))),
+        ),
+    ),
+    (Aside("five", "Aside", ("a note",), (words("step 1"),), "leadline show"),),
+)
+
+MATRIX = """\
+specs = ["atomic/hw-truncation", "atomic/kip-320"]
+properties = ["strong_isr"]
+[[configurations]]
+name = "as *they* are"
+note = "With `acks=1`."
+[[configurations]]
+name = "one record"
+bounds = { records = 1 }
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("matrix")
+    (made / "matrix.toml").write_text(MATRIX)
+    return made
+
+
+@pytest.fixture(scope="module")
+def matrix(folder: Path) -> Document:
+    description = read_matrix(folder / "matrix.toml")
+    return matrix_document(description, list(description.columns()), "leadline matrix matrix.toml")
+
+
+def on_terminal(document: Document, width: int) -> str:
+    written = io.StringIO()
+    Console(width=width, file=written).print(document_view(document))
+    return written.getvalue()
+
+
+def words_of_markdown(text: str) -> list[str]:
+    plain = re.sub(r"^\|(?: --- \|)+$|^#+ |^- |(?<!\\)\| ?|`|\*\*", "", text, flags=re.MULTILINE)
+    return html.unescape(plain).split()
+
+
+def test_the_three_writers_say_the_same(matrix: Document) -> None:
+    for document in (EXAMPLE, matrix):
+        said = on_terminal(document, 1_000).split()
+        assert len(said) > 25
+        assert words_of_markdown(markdown(document)) == said
+        shown = html.unescape(re.sub(r"<[^>]*>", " ", re.sub(r"</?(?:a|span|code)\b[^>]*>", "", body_of(document))))
+        assert shown.split() == said
+
+
+def body_of(document: Document) -> str:
+    """The page of a document, without what is around its title and blocks, and without asides."""
+    page = document_page(document)
+    body = page[page.index("<h1>") :]
+    body = re.split(r'<div class="decisive"|</header>|<main|<script', body)[0]
+    return re.sub(r"<svg.*?</svg>", "", body, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_no_column_cuts_off_a_word(matrix: Document, width: int) -> None:
+    """Words that fit on a line are whole."""
+    for document in (EXAMPLE, matrix):
+        said = on_terminal(document, width).split()
+        missing = {word for word in on_terminal(document, 1_000).split() if len(word) <= width - 4} - set(said)
+        assert missing == set()
+
+
+def test_a_document_can_be_stored() -> None:
+    stored = json.loads(json.dumps(document_object(EXAMPLE)))
+    assert read_document(stored) == EXAMPLE
+
+
+def test_stored_tables_are_shown_and_refused_when_what_made_them_has_changed(
+    folder: Path, matrix: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped, tables = folder / "shipped.toml", folder / "tables"
+    shipped.write_text(MATRIX)
+    tables.mkdir()
+    monkeypatch.setattr(stored_tables, "FOLDER", tables)
+    monkeypatch.setattr("leadline.reports.matrix.SHIPPED", shipped)
+    assert call("matrix", "--recompute", "--json", "tables/shipped.json", folder=folder).code == 0
+    monkeypatch.setattr("leadline.reports.cli.matrix._searched", None)  # what is stored is not searched again
+    shown = call("matrix", "--markdown", folder=folder)
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out == markdown(matrix).replace("matrix.toml`.", "--recompute`.")
+    assert call("matrix", "--html", "page.html", folder=folder).code == 0
+    assert (folder / "page.html").read_text().count('class="decisive"') == len(matrix.asides) > 0
+    shipped.write_text(MATRIX.replace("records = 1", "records = 2"))
+    refused = call("matrix", folder=folder)
+    assert refused.complaint == (
+        "the stored tables of shipped.toml were made by other specs, properties or bounds than there are now: "
+        "search it again with --recompute, which takes minutes"
+    )
+    shipped.write_text(MATRIX)
+    code = list(stored_tables._code())
+    monkeypatch.setattr(stored_tables, "_code", lambda: [*code[:-1], f"{code[-1]}, changed"])
+    assert "were made by other specs" in call("matrix", folder=folder).complaint
+
+
+def test_the_digest_of_code_ignores_comments_and_docstrings_only(tmp_path: Path) -> None:
+    lines = list(stored_tables._code())
+    assert [line for line in lines if line.startswith("kafka/rules.py ")]
+    assert not any("Describe a rule" in line for line in lines)
+    assert len(lines) > 100
