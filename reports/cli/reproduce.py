@@ -22,21 +22,21 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.model.kafka.releases import column_of
 from leadline.model.txn import releases as txn_releases
-from leadline.reports.bugs import Bug
 from leadline.reports.cli.broker_releases import BROKERS, list_releases, try_release
 from leadline.reports.cli.options import refuse_options
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
+from leadline.reports.document.terminal import block_view
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats.reproductions import REPRODUCTION_FORMATS
 from leadline.reports.hunt.cures import archive_with_causes
 from leadline.reports.lines import say
 from leadline.reports.reality.counterexamples import counterexample
 from leadline.reports.reality.disks import audited
-from leadline.reports.reality.live import LiveReplay, evidence, show_judged
+from leadline.reports.reality.live import LiveReplay, evidence, judged_blocks
 from leadline.reports.reality.objects import ReproductionReport
+from leadline.reports.reality.reproduce import about_bug, run
 from leadline.reports.reality.reproduce import reproduce as reproduce_on_brokers
-from leadline.reports.reality.reproduce import run
 from leadline.reports.reality.schedules import (
     Schedules,
     affected_release,
@@ -133,7 +133,7 @@ def reproduce(
             _print_plan(schedules)
             return AS_EXPECTED
         with _folder(keep) as folder:
-            report = _reproduced(bug, schedules, folder, quiet=files.only_a_report)
+            report = _reproduced(schedules, folder, quiet=files.only_a_report)
     attempt = Attempts()
     with attempt:
         files.print(report)
@@ -142,16 +142,15 @@ def reproduce(
     return exit_code(report.reproduction.judgements)
 
 
-def _reproduced(bug: Bug, schedules: Schedules, folder: Path, *, quiet: bool) -> ReproductionReport:
+def _reproduced(schedules: Schedules, folder: Path, *, quiet: bool) -> ReproductionReport:
     out = console(stderr=True) if quiet else console()
-    out.print(Text(f"{bug.ticket}  {bug.sentence}", style="bold"))
-    if schedules.left_out:
-        out.print(Text(f"{schedules.reason}; the control leaves out: {schedules.left_out}", style="dim"))
+    for line in about_bug(schedules):
+        out.print(Text(visible(line), style="bold"))
     return reproduce_on_brokers(
         schedules,
         folder,
         lambda plan: LiveReplay(out, plan, plan.trace.spec.name),
-        lambda judged, audit: show_judged(out, judged, audit),
+        lambda judged, audit: out.print("", *map(block_view, judged_blocks(judged, audit)), sep="\n"),
     )
 
 

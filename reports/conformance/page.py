@@ -15,8 +15,10 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.model.kafka.state import Partition
 from leadline.reports.conformance.report import ConformanceReport
-from leadline.reports.conformance.text import explained, lines, what_went_wrong
-from leadline.reports.html import chapter, page
+from leadline.reports.conformance.text import lines, summary
+from leadline.reports.document import Document, blocks_of
+from leadline.reports.document.html import document_page
+from leadline.reports.html import chapter
 from leadline.reports.loading import load_spec
 from leadline.reports.origin import Origin
 from leadline.reports.traces.story import Story, story_of
@@ -28,46 +30,23 @@ def _no_steps(state: Partition) -> Iterator[Partition]:
 
 
 def conformance_page(report: ConformanceReport) -> str:
-    """Return the HTML page of a report. It shows a trace for the recording's own release, or for each spec if the model
-    does not have this release.
+    """Return the HTML page of a report: what the terminal shows, and a trace for the recording's own release, or for
+    each spec if the model does not have this release.
     """
     shown = [report.own] if report.own is not None else list(report.checked)
     chapters = []
     for number, checked in enumerate(shown, start=1):
         story = _story(checked)
         if story is not None:
-            chapters.append(chapter(number, story, visible(_heading(report, checked))))
-    notes = [visible(line) for line in _notes(report) if line.strip()]
-    return page(f"leadline: {report.path.name}, {report.name}", chapters, notes=notes, origin=Origin.now())
+            chapters.append(chapter(number, story, visible(_note(checked))))
+    document = Document(f"leadline: {report.path.name}, {report.name}", blocks_of(lines(report)))
+    return document_page(document, Origin.now(), chapters)
 
 
-def _heading(report: ConformanceReport, checked: Checked) -> str:
-    if _is_rejected_alone(report):
+def _note(checked: Checked) -> str:
+    if checked.conformance.rejection is not None:
         return "the steps before, with the states of the model, and last the step in question"
-    return " ".join(next(explained(report, checked)).split())
-
-
-def _is_rejected_alone(report: ConformanceReport) -> bool:
-    return report.own is not None and report.own.conformance.rejection is not None and len(report.checked) == 1
-
-
-def _notes(report: ConformanceReport) -> Iterator[str]:
-    """Yield the lines above the traces. If a single spec rejects the recording, they say what went wrong, because the
-    trace shows only the steps before that.
-    """
-    rejection = None if report.own is None else report.own.conformance.rejection
-    if report.own is None or rejection is None or not _is_rejected_alone(report):
-        yield from lines(report)
-        return
-    yield next(lines(report))
-    yield next(explained(report, report.own))
-    heading = ""
-    for line in what_went_wrong(report, report.own, rejection):
-        if line.endswith(":"):  # a page has no indented lines
-            heading = f"{line} "
-        else:
-            yield heading + line.strip().removeprefix("- ")
-            heading = ""
+    return f"{checked.column.name}: {summary(checked)}"
 
 
 def _story(checked: Checked) -> Story | None:

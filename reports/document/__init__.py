@@ -6,8 +6,10 @@ the writers. A test compares what they write.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -127,6 +129,17 @@ class Document:
     title: str
     blocks: tuple[Block, ...]
     asides: tuple[Aside, ...] = ()
+
+
+def blocks_of(lines: Iterable[str]) -> tuple[Block, ...]:
+    """Return lines of text as blocks. Lines that are indented become a list, and empty lines are left out."""
+    found: list[Block] = []
+    for is_item, group in itertools.groupby((line for line in lines if line), key=lambda line: line.startswith(" ")):
+        if is_item:
+            found.append(Items(tuple((Span(line.strip()),) for line in group)))
+        else:
+            found += [Paragraph((Span(line),), "strong" if line.endswith(":") else "") for line in group]
+    return tuple(found)
 
 
 def document_object(document: Document) -> dict[str, Any]:

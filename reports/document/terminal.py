@@ -27,8 +27,13 @@ def document_view(document: Document) -> RenderableType:
     """Return a view of a document, without its asides."""
     views: list[RenderableType] = [Text(visible(document.title), style="bold")]
     for block in document.blocks:
-        views += ["", *_views(block)]
+        views += ["", block_view(block)]
     return Group(*views)
+
+
+def block_view(block: Block) -> RenderableType:
+    """Return a view of a block."""
+    return Group(*_views(block))
 
 
 def _views(block: Block) -> Iterator[RenderableType]:

@@ -12,12 +12,13 @@ from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.reproduction import Judged, Judgement
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
+from leadline.reports.document import Block, Items, Paragraph, Span
 
-STYLES = {
-    Judgement.REPRODUCED: "bold red",
-    Judgement.ABSENT: "bold green",
-    Judgement.OTHERWISE: "bold yellow",
-    Judgement.NOT_MADE: "bold yellow",
+LOOKS = {
+    Judgement.REPRODUCED: "violated",
+    Judgement.ABSENT: "holds",
+    Judgement.OTHERWISE: "incomplete",
+    Judgement.NOT_MADE: "incomplete",
 }
 
 
@@ -65,7 +66,7 @@ class LiveReplay(Listener):
 
     def settling(self) -> None:
         """Print that there are no more steps and that all brokers are being started again."""
-        self._out.print(Text("\nnow everything is let through, and all brokers are brought back", style="dim"))
+        self._out.print(Text("\nreleasing all held messages and restarting all brokers", style="dim"))
 
     def _row(self, left: Text, right: Text) -> None:
         table = Table.grid(padding=(0, 2), expand=True)
@@ -75,21 +76,18 @@ class LiveReplay(Listener):
         self._out.print(table)
 
 
-def show_judged(out: Console, judged: Judged, audited: str) -> None:
-    """Print what a replay shows about a bug, with the evidence for this conclusion.
+def judged_blocks(judged: Judged, audited: str) -> tuple[Block, ...]:
+    """Return what a replay shows about a bug, with the evidence for this conclusion.
 
     Parameters:
-        out: the console.
         judged: the replay and the conclusion.
         audited: the result of auditing the disks, or an empty string if the disks were not audited.
     """
     replay = judged.replay
-    heading = Text(f"\n{judged.judgement.value} on Kafka {replay.release.name}", style=STYLES[judged.judgement])
-    heading.append(f" in {replay.seconds:.0f} s: {visible(judged.reason)}", style="default not bold")
-    out.print(heading)
-    for line in (*evidence(replay), audited):
-        if line:
-            out.print(Text(f"  {visible(line)}"))
+    conclusion = Span(f"{judged.judgement.value} on Kafka {replay.release.name}", LOOKS[judged.judgement])
+    reason = Span(f" in {replay.seconds:.0f} s: {judged.reason}")
+    lines = [(Span(line),) for line in (*evidence(replay), audited) if line]
+    return (Paragraph((conclusion, reason)), Items(tuple(lines)))
 
 
 def evidence(replay: Replay) -> list[str]:

@@ -19,10 +19,12 @@ class ReproductionReport:
     Attributes:
         reproduction: the reproduction.
         audits: the results of auditing the disks: first for the replay of the bug, then for the control replay.
+        about: lines about the bug and the control replay.
     """
 
     reproduction: Reproduction
     audits: tuple[str, str]
+    about: tuple[str, ...] = ()
 
     @property
     def judged(self) -> tuple[tuple[Judged, str], ...]:

@@ -57,7 +57,15 @@ def reproduce(schedules: Schedules, folder: Path, listening: Listening, shown: S
     control = judged(schedules.control, schedules.control_plan, "control", judge)
     bug = schedules.bug
     reproduction = Reproduction(bug.ticket, bug.property, affected[0], control[0], schedules.left_out)
-    return ReproductionReport(reproduction, (affected[1], control[1]))
+    return ReproductionReport(reproduction, (affected[1], control[1]), about_bug(schedules))
+
+
+def about_bug(schedules: Schedules) -> tuple[str, ...]:
+    """Return a line about the bug, and a line about the control replay if it is not of a release with the fix."""
+    first = f"{schedules.bug.ticket}  {schedules.bug.sentence}"
+    if not schedules.left_out:
+        return (first,)
+    return (first, f"{schedules.reason}; the control run omits this step: {schedules.left_out}")
 
 
 def run(plan: AnyPlan, release: BrokerRelease, folder: Path, listener: Listener) -> Replay:

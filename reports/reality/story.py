@@ -8,9 +8,11 @@ from leadline.brokers.driver.replay import Replay
 from leadline.brokers.driver.step_report import AnySight, StepReport
 from leadline.checker.drawing import Row
 from leadline.checker.support.escapes import visible
-from leadline.reports.html import chapter, page
+from leadline.reports.document import Document, blocks_of
+from leadline.reports.document.html import document_page
+from leadline.reports.html import chapter
 from leadline.reports.origin import Origin
-from leadline.reports.reality.live import evidence
+from leadline.reports.reality.live import judged_blocks
 from leadline.reports.reality.objects import ReproductionReport
 from leadline.reports.traces.rows import Rows
 from leadline.reports.traces.story import Frame, Story, story_of
@@ -50,12 +52,13 @@ def _changed(rows: Rows, before: Rows) -> frozenset[tuple[str, str]]:
 
 
 def reproduction_page(report: ReproductionReport) -> str:
-    """Return the HTML page of a reproduction: the trace of each replay, with a column for the real brokers."""
-    chapters, notes = [], []
+    """Return the HTML page of a reproduction: what the terminal shows, and the trace of each replay with a column for
+    the real brokers.
+    """
+    blocks, chapters = list(blocks_of(report.about)), []
     for number, (judged, audit) in enumerate(report.judged, start=1):
+        blocks += judged_blocks(judged, audit)
         release = f"Kafka {judged.replay.release.name}"
-        notes.append(visible(f"{judged.judgement.value} on {release}: {judged.reason}"))
-        told = "; ".join(filter(None, [*evidence(judged.replay), audit]))
-        chapters.append(chapter(number, real_story(judged.replay), visible(f"{release}: {told}")))
-    title = f"leadline: {report.reproduction.ticket} on real brokers"
-    return page(title, chapters, notes=notes, origin=Origin.now())
+        chapters.append(chapter(number, real_story(judged.replay), visible(release)))
+    document = Document(f"leadline: {report.reproduction.ticket} on real brokers", tuple(blocks))
+    return document_page(document, Origin.now(), chapters)

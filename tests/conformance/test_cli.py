@@ -13,6 +13,7 @@ from leadline.reports.conformance.objects import SCHEMA
 from tests.conformance.long import long_recording
 from tests.conformance.test_recordings import RECORDINGS
 from tests.suite.command import call
+from tests.suite.page_text import text_of_html
 
 
 def recording(name: str) -> str:
@@ -57,6 +58,8 @@ def test_a_rejection_is_explained(tmp_path: Path) -> None:
     last = page[page.index(f'<section id="t1-s{steps}"') :]
     assert "broker 1 proposes ISR [0, 1] to the controller" in last.split("</h2>")[0]
     assert "the last step is not possible in kafka/2.8.1</strong>: broker 1 cannot propose broker 0" in last
+    shown = text_of_html(page)
+    assert [line for line in run.out.splitlines() if " ".join(line.split()) not in shown] == []
 
 
 def test_a_rejection_that_no_rule_explains_says_so(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from leadline.reports.document.terminal import document_view
 from leadline.reports.matrix import read_matrix
 from leadline.reports.matrix_document import matrix_document
 from tests.suite.command import call
+from tests.suite.page_text import text_of_html
 
 EXAMPLE = Document(
     "A title of <all> *kinds*",
@@ -88,8 +89,7 @@ def test_the_three_writers_say_the_same(matrix: Document) -> None:
         said = on_terminal(document, 1_000).split()
         assert len(said) > 25
         assert words_of_markdown(markdown(document)) == said
-        shown = html.unescape(re.sub(r"<[^>]*>", " ", re.sub(r"</?(?:a|span|code)\b[^>]*>", "", body_of(document))))
-        assert shown.split() == said
+        assert text_of_html(body_of(document)).split() == said
 
 
 def body_of(document: Document) -> str:

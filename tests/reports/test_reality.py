@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
 
 import attrs
 import pytest
+from rich.console import Console
 
 from leadline.brokers.driver.plan import Plan
 from leadline.brokers.driver.reading import Read
@@ -25,13 +27,15 @@ from leadline.brokers.reproduction import (
 from leadline.checker.errors import LeadlineError
 from leadline.reports.bugs import CONTROL, NO_TICKET, TRANSACTIONS, read_archive
 from leadline.reports.cli.reproduce import exit_code
+from leadline.reports.document.terminal import block_view
 from leadline.reports.reality import successes
 from leadline.reports.reality.counterexamples import counterexample
-from leadline.reports.reality.live import evidence
+from leadline.reports.reality.live import evidence, judged_blocks
 from leadline.reports.reality.objects import ReproductionReport, reproduction_object
 from leadline.reports.reality.schedules import Schedules, affected_release, bug_of, mended_release, schedules_of
 from leadline.reports.reality.story import COLUMN, real_story, reproduction_page
 from leadline.reports.reality.successes import Try, page
+from tests.suite.page_text import text_of_html
 
 ARCHIVE = read_archive()
 TICKET = "KAFKA-13141"
@@ -160,7 +164,9 @@ def test_consumers_that_are_sent_back_are_seen() -> None:
 def test_reports_have_what_the_brokers_did(schedules: Schedules) -> None:
     replay = as_in_model(schedules.plan, "2.8.0", lost=True)
     judged = judged_with_bug(replay, "committed_never_lost")
-    report = ReproductionReport(Reproduction(TICKET, "committed_never_lost", judged, judged), ("fine", ""))
+    report = ReproductionReport(
+        Reproduction(TICKET, "committed_never_lost", judged, judged), ("fine", ""), ("a line about the bug",)
+    )
     told = json.loads(json.dumps(reproduction_object(report)))
     assert told["replays"][0]["lost"] == [1]
     assert told["replays"][0]["steps"][0]["did"] == ["made step 1"]
@@ -170,6 +176,11 @@ def test_reports_have_what_the_brokers_did(schedules: Schedules) -> None:
     text = reproduction_page(report)
     assert COLUMN in text
     assert "made step 1" in text
+    written = io.StringIO()
+    Console(width=1_000, file=written).print(*map(block_view, judged_blocks(judged, "fine")))
+    said = [" ".join(line.split()) for line in written.getvalue().splitlines()]
+    assert said[0] == f"reproduced on Kafka 2.8.0 in 12 s: {judged.reason}"
+    assert [line for line in (*said, "a line about the bug") if line not in text_of_html(text)] == []
     assert "lost: m1" in "; ".join(evidence(replay))
 
 
