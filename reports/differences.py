@@ -23,7 +23,9 @@ from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.releases import RELEASES
 from leadline.model.kafka.rules import RULES, value_followed_by
 from leadline.reports.loading import load_spec
+from leadline.reports.runs.json_report import story_object
 from leadline.reports.traces.rows import written
+from leadline.reports.traces.story import story_of
 
 S = TypeVar("S")
 
@@ -197,6 +199,25 @@ class Difference:
             return visible(f"no counterexample was found that {one.name} has and {other.name} does not have{within}")
         length, name = counted(len(parting.first), "state"), parting.first.about.name
         return visible(f"only {one.name} violates {name}, in a trace of {length}: {ending(parting)}")
+
+
+def difference_object(difference: Difference) -> dict[str, object]:
+    """Return a difference as an object for `json.dumps`. If the specs have the same behaviours, it has no partings."""
+    return {
+        "first": difference.first.name,
+        "second": difference.second.name,
+        "rules": differing_rules(difference.first, difference.second),
+        "sentences": difference.sentences,
+        "partings": [
+            {
+                "shared": parting.shared,
+                "ending": ending(parting),
+                "first": story_object(story_of(parting.first)),
+                "second": story_object(story_of(parting.second)),
+            }
+            for parting in difference.partings
+        ],
+    }
 
 
 def complaint(parting: Parting) -> str | None:

@@ -106,7 +106,7 @@ class CheckItem(pytest.Item):
             XML file.
         """
         from leadline.reports.cli.outputs import Attempts, save_traces, write_output
-        from leadline.reports.formats.suites import SUITE_FORMATS
+        from leadline.reports.formats import FORMATS
         from leadline.reports.suite import SuiteRun
 
         folder = self._folder()
@@ -119,7 +119,7 @@ class CheckItem(pytest.Item):
         page = folder / "index.html"
         with attempt:
             folder.mkdir(parents=True, exist_ok=True)
-            write_output(page, SUITE_FORMATS["html"].write(SuiteRun(self.path.name, [outcome.prepared], [outcome])))
+            write_output(page, FORMATS["suite"]["html"].write(SuiteRun(self.path.name, [outcome.prepared], [outcome])))
             saved["page"] = page
         self.user_properties += [(f"leadline_{what}", str(path)) for what, path in saved.items()]
         attempt.raise_failures()

@@ -19,7 +19,6 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.support.files import file_text
 from leadline.reports import bugs
 from leadline.reports.document import Document, document_object, read_document
-from leadline.reports.lines import json_text
 
 FOLDER = Path(__file__).resolve().parent / "tables"
 
@@ -37,9 +36,9 @@ class Tables:
     digest: str
 
     @property
-    def text(self) -> str:
-        """The tables as JSON, which `stored_tables` reads."""
-        return json_text({"digest": self.digest, "document": document_object(self.document)}, indent=1)
+    def content(self) -> dict[str, object]:
+        """The tables as an object for JSON, from which `stored_tables` makes them again."""
+        return {"digest": self.digest, "document": document_object(self.document)}
 
 
 def stored_tables(matrix: Path) -> Tables | None:

@@ -16,7 +16,7 @@ from leadline.reports.bugs import read_archive
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE
-from leadline.reports.formats.advice import ADVICE_FORMATS
+from leadline.reports.formats import FORMATS
 from leadline.reports.lines import say
 from leadline.reports.terminal.console import console
 from leadline.reports.terminal.progress import progress_line
@@ -61,7 +61,7 @@ FILE = click.Path(path_type=Path)
     metavar="S",
     help="The time limit for each search, in seconds.",
 )
-@format_options(ADVICE_FORMATS)
+@format_options(FORMATS["advice"])
 def advise(
     before: str,
     after: str | None,
@@ -92,14 +92,14 @@ def advise(
     """
     settings = read_settings(config, topic_config, producer_config, replication_factor)
     old, new = clusters(before, after or before, settings)
-    files = Files(ADVICE_FORMATS, wanted)
+    files = Files(FORMATS["advice"], wanted)
     archive = read_archive()
     with only_the_result_on_stdout(files.only_a_report):
         advice = upgrades.advise(old, new, settings, archive, Decider(archive, max_seconds, progress_line))
     return _report(advice, files)
 
 
-def _report(advice: Advice, files: Files[Advice]) -> int:
+def _report(advice: Advice, files: Files) -> int:
     if not files.only_a_report:
         show_advice(console(), advice)
     attempt = Attempts()

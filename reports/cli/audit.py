@@ -20,7 +20,7 @@ from leadline.reports.cli.explore import spark_settings
 from leadline.reports.cli.options import EngineCommand, EngineOption
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.exit_codes import OF_VERDICT
-from leadline.reports.formats.audits import AUDIT_FORMATS
+from leadline.reports.formats import FORMATS
 from leadline.reports.terminal.console import console, is_plain
 
 
@@ -39,7 +39,7 @@ from leadline.reports.terminal.console import console, is_plain
     help="A later copy of a data directory, compared with the earlier copies (can be repeated). With --before, "
     "directories passed as DIR also count as later copies.",
 )
-@format_options(AUDIT_FORMATS)
+@format_options(FORMATS["audit"])
 @click.option(
     "--stopped",
     is_flag=True,
@@ -122,7 +122,7 @@ def audit(
         )
     if "" in (*now, *before):
         raise click.UsageError("a directory has an empty name: check that every shell variable in the command is set")
-    files = Files(AUDIT_FORMATS, wanted)
+    files = Files(FORMATS["audit"], wanted)
     if engine == "spark" and before:
         raise click.UsageError("--before cannot be used with --engine spark")
     checksums = not no_checksums

@@ -21,7 +21,7 @@ from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.diagnosis import Diagnosis, diagnose, lines
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from leadline.reports.formats.bugs import BUGS_FORMATS
+from leadline.reports.formats import FORMATS
 from leadline.reports.terminal.console import STYLES, WrappedBounds, console
 from leadline.reports.terminal.progress import progress_line
 from leadline.reports.terminal.trace import show_traces
@@ -30,7 +30,7 @@ from leadline.reports.terminal.trace import show_traces
 @click.command()
 @click.argument("ticket", required=False)
 @click.option("--list", "only_list", is_flag=True, help="List the bugs without running anything.")
-@format_options(BUGS_FORMATS)
+@format_options(FORMATS["bugs"])
 def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
     """Search for the known bugs of Kafka's replication and transactions. With TICKET, search for that bug only and show
     its trace.
@@ -53,7 +53,7 @@ def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
         console().print(_list(chosen, unreached))
         return AS_EXPECTED
     planned = [archive.runs(bug) for bug in chosen]
-    files = Files(BUGS_FORMATS, wanted)
+    files = Files(FORMATS["bugs"], wanted)
     outcomes: list[BugResult] = []
     diagnoses: dict[str, Diagnosis] = {}
     for runs in planned:

@@ -18,7 +18,7 @@ from leadline.reports.cli.options import coverage_option, diagnose_option, verif
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED
-from leadline.reports.formats.suites import SUITE_FORMATS
+from leadline.reports.formats import FORMATS
 from leadline.reports.runs.phrases import bugs_outside, gaps, states_text, vacuous
 from leadline.reports.runs.run_view import view_of_result
 from leadline.reports.suite import SHIPPED, Outcome, PreparedCheck, SuiteRun, find_suite, named_suite, read_suite
@@ -30,7 +30,7 @@ from leadline.reports.terminal.trace import show_traces
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--shipped", is_flag=True, help="Run the shipped suite, which checks every shipped protocol.")
-@format_options(SUITE_FORMATS)
+@format_options(FORMATS["suite"])
 @diagnose_option
 @coverage_option
 @verify_option
@@ -73,7 +73,7 @@ def check(
             "suite, or --shipped to run the shipped suite"
         )
     checks = read_suite(path)
-    files = Files(SUITE_FORMATS, wanted)
+    files = Files(FORMATS["suite"], wanted)
     out = console(quiet=files.only_a_report)
     with only_the_result_on_stdout(files.only_a_report):
         outcomes, broken = _run(out, checks, coverage, verify, diagnose)

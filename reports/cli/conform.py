@@ -16,7 +16,7 @@ from leadline.reports.conformance.report import conformance_report
 from leadline.reports.conformance.text import explained, lines, summary
 from leadline.reports.conformance.walks import drive
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from leadline.reports.formats.conformance import CONFORMANCE_FORMATS
+from leadline.reports.formats import FORMATS
 from leadline.reports.lines import say
 
 
@@ -83,7 +83,7 @@ from leadline.reports.lines import say
     metavar="DIR",
     help="With --release: keep the recordings and the brokers' files in this folder.",
 )
-@format_options(CONFORMANCE_FORMATS)
+@format_options(FORMATS["conformance"])
 def conform(
     recording: Path | None,
     spec: str | None,
@@ -117,7 +117,7 @@ def conform(
     Exit code 0: the recording conforms; 1: it does not; 2: usage error, or an unsupported event; 3: a limit was
     reached.
     """
-    files = Files(CONFORMANCE_FORMATS, wanted)
+    files = Files(FORMATS["conformance"], wanted)
     limits = Limits(hidden_steps=max_hidden_steps, states=max_states)
     if release is not None:
         others = {"RECORDING": recording, "--spec": spec, "--partition": partition, "--rules": rules or None}

@@ -21,7 +21,7 @@ from leadline.reports.cli.options import chosen_spec
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.differences import Difference, complaint, ending
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from leadline.reports.formats.differences import DIFF_FORMATS
+from leadline.reports.formats import FORMATS
 from leadline.reports.lines import say
 from leadline.reports.terminal.console import console, is_plain
 from leadline.reports.terminal.progress import progress_line
@@ -46,7 +46,7 @@ MOST_STATES = 50_000
     metavar="NAME",
     help="Use only counterexamples to this property (can be repeated).",
 )
-@format_options(DIFF_FORMATS)
+@format_options(FORMATS["difference"])
 def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...], **wanted: Path | None) -> int:
     """Take a shortest counterexample of one spec, and try the same actions in the other spec.
 
@@ -60,7 +60,7 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
     \b
     leadline diff atomic/kip-101 atomic/kip-279 -b max_epoch=2 -i strong_isr
     """
-    files = Files(DIFF_FORMATS, wanted)
+    files = Files(FORMATS["difference"], wanted)
     loaded: dict[Path, ModuleType] = {}
     specs = [chosen_spec(name, bounds, names, no_invariants=False, loaded=loaded) for name in (first, second)]
     for spec in specs:
@@ -71,13 +71,20 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
         say(f"incomplete: {visible(str(found))}")
         return INCOMPLETE
     if difference is None:
-        say(f"{visible(first)} and {visible(second)} have the same behaviours")
+        say(f"{visible(first)} and {visible(second)} have the same behaviours", err=files.only_a_report)
+        alike = Difference(specs[0], specs[1], ())
+        files.update("json", alike)
+        files.print(alike)
         return AS_EXPECTED
-    _show(console(), difference)
-    files.save(difference, attempt := Attempts())
+    if not files.only_a_report:
+        _show(console(), difference)
+    attempt = Attempts()
+    with attempt:
+        files.print(difference)
+    files.save(difference, attempt)
     attempt.raise_failures()
     for path in files.saved:
-        say(f"saved {visible(str(path))}")
+        say(f"saved {visible(str(path))}", err=files.only_a_report)
     return VIOLATED
 
 

@@ -29,7 +29,7 @@ from leadline.reports.cli.options import (
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout, run
 from leadline.reports.diagnosis import default_seconds
-from leadline.reports.formats.runs import RUN_FORMATS
+from leadline.reports.formats import FORMATS
 
 
 @click.command(cls=EngineCommand)
@@ -129,7 +129,7 @@ from leadline.reports.formats.runs import RUN_FORMATS
 @click.option("--verbose", cls=EngineOption, is_flag=True, default=None, help="Show Spark's log and progress bar.")
 @coverage_option
 @trace_out_option
-@format_options(RUN_FORMATS)
+@format_options(FORMATS["run"])
 def explore(
     spec: str,
     bounds: tuple[str, ...],
@@ -195,7 +195,7 @@ def explore(
         settings = EXHAUSTIVE[engine].settings(**chosen_settings)
         if coverage:
             settings.allow_coverage()
-    files = Files(RUN_FORMATS, wanted)
+    files = Files(FORMATS["run"], wanted)
     with only_the_result_on_stdout(files.only_a_report), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     limits = attrs.evolve(limits, sought=promised(chosen))

@@ -22,7 +22,7 @@ from leadline.reports.cli.options import (
 )
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout, run
-from leadline.reports.formats.runs import RUN_FORMATS
+from leadline.reports.formats import FORMATS
 
 
 @click.command()
@@ -81,7 +81,7 @@ from leadline.reports.formats.runs import RUN_FORMATS
 @verify_option
 @coverage_option
 @trace_out_option
-@format_options(RUN_FORMATS)
+@format_options(FORMATS["run"])
 def fuzz(
     spec: str,
     bounds: tuple[str, ...],
@@ -116,7 +116,7 @@ def fuzz(
     settings = RandomSettings(
         examples=examples, steps=steps, seed=seed, uniform=uniform, workers=workers, verify=verify
     )
-    files = Files(RUN_FORMATS, wanted)
+    files = Files(FORMATS["run"], wanted)
     with only_the_result_on_stdout(files.only_a_report), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     search = functools.partial(ENGINES["random"], chosen, limits, settings=settings)

@@ -24,7 +24,7 @@ from leadline.reports.cli.options import EngineCommand, EngineOption
 from leadline.reports.cli.outputs import Attempts, Files, check_output, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from leadline.reports.formats.hunts import HUNT_FORMATS
+from leadline.reports.formats import FORMATS
 from leadline.reports.hunt.cures import base_spec
 from leadline.reports.hunt.engines import on_spark, on_this_machine
 from leadline.reports.hunt.hunt import Hunt, Watch, digest_of, prepared, renewed
@@ -102,7 +102,7 @@ RELEASES = ("kafka/4.1", "kafka/4.3")
     metavar="NAME=VALUE",
     help="Set a Spark property (can be repeated).",
 )
-@format_options(HUNT_FORMATS)
+@format_options(FORMATS["hunt"])
 def hunt(
     specs: tuple[str, ...],
     plan_file: Path | None,
@@ -143,7 +143,7 @@ def hunt(
             )
         (path,) = shipped
         plan, name = (Plan(), "default bounds") if path is None else (read_plan(path), "the shipped plan")
-    files = Files(HUNT_FORMATS, wanted)
+    files = Files(FORMATS["hunt"], wanted)
     report = _report(plan, name, references, saved)
     left = list(dict.fromkeys(visible(item.name) for each in references for item in base_spec(each).liveness))
     if left:

@@ -11,7 +11,7 @@ from leadline.checker.support.messages import counted
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.document.terminal import document_view
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE
-from leadline.reports.formats.matrices import MATRIX_FORMATS
+from leadline.reports.formats import FORMATS
 from leadline.reports.lines import say
 from leadline.reports.matrix import Column, matrix_file, read_matrix
 from leadline.reports.matrix_document import matrix_document
@@ -28,7 +28,7 @@ from leadline.reports.terminal.progress import progress_line
     help="Search the specs of a shipped matrix, which takes minutes, instead of showing the stored tables. A FILE of "
     "your own is always searched.",
 )
-@format_options(MATRIX_FORMATS)
+@format_options(FORMATS["matrix"])
 def matrix(file: Path | None, recompute: bool, **wanted: Path | bool | None) -> int:
     """Show what holds in which spec and configuration, as tables.
 
@@ -52,7 +52,7 @@ def matrix(file: Path | None, recompute: bool, **wanted: Path | bool | None) -> 
     Exit code 0: the tables are shown, whatever their verdicts; 2: the file is invalid, or the stored tables are not of
     the present specs; 3: the command was interrupted, and the tables show only the searches that were completed.
     """
-    path, files = matrix_file(file), Files(MATRIX_FORMATS, wanted)
+    path, files = matrix_file(file), Files(FORMATS["matrix"], wanted)
     is_shipped = path != file
     tables, left = stored_tables(path) if is_shipped and not recompute else None, 0
     if tables is None:

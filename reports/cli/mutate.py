@@ -20,7 +20,7 @@ from leadline.checker.support.messages import counted, nearest
 from leadline.reports.cli.options import chosen_spec, spec_options
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
-from leadline.reports.formats.mutants import MUTANTS_FORMATS
+from leadline.reports.formats import FORMATS
 from leadline.reports.lines import say
 from leadline.reports.loading import known_mutations
 from leadline.reports.mutation import (
@@ -111,7 +111,7 @@ SAVE_SECONDS = 5.0
     metavar="FILE",
     help="Continue an earlier run from the report that it wrote with --json.",
 )
-@format_options(MUTANTS_FORMATS)
+@format_options(FORMATS["mutants"])
 def mutate(
     spec: str,
     more: tuple[str, ...],
@@ -154,7 +154,7 @@ def mutate(
         raise click.UsageError("--html supports only one SPEC: leave out --html, or pass only one SPEC")
     if seed is not None and sample is None:
         raise click.UsageError("--seed requires --sample: pass --sample N to set how many mutants to choose")
-    files = Files(MUTANTS_FORMATS, wanted)
+    files = Files(FORMATS["mutants"], wanted)
     way = Way(
         engine=engine,
         max_seconds=max_seconds,

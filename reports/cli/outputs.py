@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import attrs
 import click
@@ -21,7 +21,6 @@ from leadline.checker.traces.itf import SUFFIX, write_trace
 from leadline.reports.formats import Format
 from leadline.reports.lines import say
 
-T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., int])
 
 
@@ -44,7 +43,7 @@ def check_output(path: Path) -> None:
 STANDARD_OUTPUT = Path("-")
 
 
-def format_options(formats: Mapping[str, Format[T]]) -> Callable[[Command], Command]:
+def format_options(formats: Mapping[str, Format]) -> Callable[[Command], Command]:
     """Return a decorator that adds an option for each format. The name of the option is the name of the format."""
 
     def decorate(command: Command) -> Command:
@@ -60,10 +59,10 @@ def format_options(formats: Mapping[str, Format[T]]) -> Callable[[Command], Comm
     return decorate
 
 
-class Files(Generic[T]):
+class Files:
     """The files to which a command writes its reports."""
 
-    def __init__(self, formats: Mapping[str, Format[T]], wanted: Mapping[str, Path | bool | None]) -> None:
+    def __init__(self, formats: Mapping[str, Format], wanted: Mapping[str, Path | bool | None]) -> None:
         """Check that the files can be written.
 
         Parameters:
@@ -111,7 +110,7 @@ class Files(Generic[T]):
         named = (name for name, path in self._paths.items() if path == STANDARD_OUTPUT)
         return any("-" in self._formats[name].metavar for name in named)
 
-    def print(self, subject: T) -> None:
+    def print(self, subject: object) -> None:
         """Print the reports that were requested for standard output."""
         for name, path in self._paths.items():
             if path == STANDARD_OUTPUT and (text := self._formats[name].write(subject)):
@@ -123,7 +122,7 @@ class Files(Generic[T]):
                 else:
                     click.echo(text.removesuffix("\n"))
 
-    def save(self, subject: T, attempt: Attempts) -> None:
+    def save(self, subject: object, attempt: Attempts) -> None:
         """Write the reports that were requested as files.
 
         Parameters:
@@ -136,7 +135,7 @@ class Files(Generic[T]):
                 with attempt:
                     (_append if form.appends else write_output)(path, form.write(subject))
 
-    def update(self, name: str, subject: T) -> None:
+    def update(self, name: str, subject: object) -> None:
         """Write the report in the given format now, if the user requested it as a file. Raise LeadlineError if writing
         fails.
         """

@@ -28,7 +28,7 @@ from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.document.terminal import block_view
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from leadline.reports.formats.reproductions import REPRODUCTION_FORMATS
+from leadline.reports.formats import FORMATS
 from leadline.reports.hunt.cures import archive_with_causes
 from leadline.reports.lines import say
 from leadline.reports.reality.counterexamples import counterexample
@@ -77,7 +77,7 @@ from leadline.reports.terminal.console import console
     help=f"Instead of a TICKET: start a controller and {BROKERS} brokers of this release, show how long this takes, "
     "and stop them.",
 )
-@format_options(REPRODUCTION_FORMATS)
+@format_options(FORMATS["reproduction"])
 def reproduce(
     ticket: str | None,
     release: str | None,
@@ -119,7 +119,7 @@ def reproduce(
         else:
             list_releases(releases() if release is None else [broker_release(release)])
         return AS_EXPECTED
-    archive, files = archive_with_causes(), Files(REPRODUCTION_FORMATS, wanted)
+    archive, files = archive_with_causes(), Files(FORMATS["reproduction"], wanted)
     bug = bug_of(archive, ticket)
     affected = affected_release(bug, release)
     mended = mended_release(bug, affected, against)

@@ -16,10 +16,9 @@ from leadline.checker.support.escapes import visible
 from leadline.reports.cli.outputs import Attempts, Files, check_output_folder, save_traces
 from leadline.reports.diagnosis import Diagnosis, diagnose
 from leadline.reports.exit_codes import OF_VERDICT
-from leadline.reports.formats.runs import FinishedRun
 from leadline.reports.lines import say
 from leadline.reports.origin import Origin
-from leadline.reports.runs.run_view import view_of_result
+from leadline.reports.runs.run_view import FinishedRun, view_of_result
 from leadline.reports.terminal.console import console
 from leadline.reports.terminal.progress import progress_line
 from leadline.reports.terminal.run import heading, result_view
@@ -38,7 +37,7 @@ def run(
     spec: Spec[object],
     engine: str,
     settings: Mapping[str, object],
-    files: Files[FinishedRun],
+    files: Files,
     trace_out: Path | None,
     diagnosis_seconds: float = 0,
 ) -> int:
@@ -70,9 +69,7 @@ def run(
     return report(result, files, trace_out, diagnosis)
 
 
-def report(
-    result: Result, files: Files[FinishedRun], trace_out: Path | None, diagnosis: Diagnosis | None = None
-) -> int:
+def report(result: Result, files: Files, trace_out: Path | None, diagnosis: Diagnosis | None = None) -> int:
     """Show a result, and then write the requested files. If one file cannot be written, the others are still written.
 
     Parameters:

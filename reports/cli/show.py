@@ -32,10 +32,9 @@ from leadline.reports.cli.options import (
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.saved_traces import TraceView, note, trace_spec_option, view_of
 from leadline.reports.exit_codes import AS_EXPECTED, USAGE
-from leadline.reports.formats.saved import SAVED_FORMATS, Saved
-from leadline.reports.formats.traces import TRACE_FORMATS
-from leadline.reports.html import chapter
-from leadline.reports.html.run import RunWithTraces, title_of
+from leadline.reports.formats import FORMATS
+from leadline.reports.html import chapter, page
+from leadline.reports.html.run import RunWithTraces, run_page, title_of
 from leadline.reports.lines import say
 from leadline.reports.loading import is_shipped, names_a_file
 from leadline.reports.runs.json_report import read_run
@@ -52,13 +51,13 @@ MOST_DRAWN = 200
 """The default number of states up to which a whole state graph is drawn. Graphviz takes minutes for larger ones."""
 
 
-_HELP = "text: human-readable text. " + " ".join(f"{name}: {form.help}." for name, form in TRACE_FORMATS.items())
+_HELP = "text: human-readable text. " + " ".join(f"{name}: {form.help}." for name, form in FORMATS["trace"].items())
 
 
 @click.command()
 @click.argument("what", metavar="FILE|DIR|SPEC")
-@click.option("--format", "form", type=click.Choice(["text", *TRACE_FORMATS]), help=f"{_HELP} The default is text.")
-@format_options(SAVED_FORMATS)
+@click.option("--format", "form", type=click.Choice(["text", *FORMATS["trace"]]), help=f"{_HELP} The default is text.")
+@format_options(FORMATS["saved"])
 @trace_spec_option
 @bounds_option
 @invariant_option
@@ -109,12 +108,12 @@ def show(
     refuse_options(drawn, "is for a spec, not for what was saved")
     if html is not None:
         refuse_options({"format": form}, "cannot be used with --html")
-    files = Files(SAVED_FORMATS, {"html": html})
+    files = Files(FORMATS["saved"], {"html": html})
     given = {"--format": form, "--html": html and str(html)}
     command = ["show", what, *(word for name, value in given.items() if value for word in (name, value))]
     content = _read(Path(what), spec, command, MOST_STATES if html is not None else None)
     if html is not None:
-        files.save(content.page, attempt := Attempts())
+        files.save(content, attempt := Attempts())
         attempt.raise_failures()
     else:
         _print(content, form or "text")
@@ -147,16 +146,17 @@ class _Content:
         return [view for those in self.by_property.values() for view in those]
 
     @property
-    def page(self) -> Saved:
-        """The content of an HTML page."""
+    def page(self) -> str:
+        """The HTML page."""
         if self.run is not None:
             stories = {name: [(view.story, view.note) for view in those] for name, those in self.by_property.items()}
-            return Saved(title_of(self.run), run=RunWithTraces(self.run.spec, self.run, stories), notes=self.left_out)
+            found = RunWithTraces(self.run.spec, self.run, stories)
+            return run_page(title_of(self.run), [found], notes=self.left_out)
         title = f"leadline: {self.path.name or self.path.resolve().name}"
         chapters = [chapter(number, view.story, view.note) for number, view in enumerate(self.views, start=1)]
         if len(chapters) == 1:
             title = f"{chapters[0].heading} - {self.views[0].story.title.partition('  ')[0]}"
-        return Saved(title, chapters=chapters, notes=self.left_out)
+        return page(title, chapters, notes=self.left_out)
 
 
 def _print(content: _Content, form: str) -> None:
@@ -171,9 +171,10 @@ def _print(content: _Content, form: str) -> None:
     if len(content.views) != 1:
         raise LeadlineError(f"--format {form} converts one trace, but there are {len(content.views)}: pass its file")
     (view,) = content.views
-    if (text := TRACE_FORMATS[form].text(view.story, view.trace)) is None:
+    chosen = FORMATS["trace"][form]
+    if chosen.needs_trace and view.trace is None:
         raise TraceError(f"--format {form} requires a trace that can be replayed: {view.reason}")
-    say(text)
+    say(chosen.write(view.trace if chosen.needs_trace else view.story))
 
 
 def _draw(spec: Spec[object], max_states: int) -> int:

@@ -6,6 +6,7 @@ The terminal, the HTML page and the JSON object share this data, which comes fro
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import attrs
 
@@ -159,3 +160,18 @@ def lone_state(result: Result) -> str:
     is_alone = (statistics.distinct, statistics.outside) == (1, 0)
     is_searched = result.exhausted or (walked is not None and walked.behaviours > 0 and not walked.outside)
     return "only 1 state was found: no action leads to another state" if is_alone and is_searched else ""
+
+
+@attrs.frozen(eq=False)
+class FinishedRun:
+    """A finished search, in the form that report formats need.
+
+    Attributes:
+        result: the result of the search.
+        view: the content of the reports.
+        trace_files: the trace files that were written, keyed by the name of the property.
+    """
+
+    result: Result
+    view: RunView
+    trace_files: Mapping[str, list[Path]]

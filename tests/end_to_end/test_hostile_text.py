@@ -17,7 +17,7 @@ import leadline.reports.cli.diff
 from leadline.checker.engines.oracle import explore
 from leadline.checker.stateful import Move, PropertyViolated
 from leadline.checker.support.escapes import visible
-from leadline.reports.formats.traces import TRACE_FORMATS
+from leadline.reports.formats import FORMATS as REPORT_FORMATS
 from leadline.reports.lines import say, say_json
 from leadline.reports.loading import load_spec
 from leadline.reports.terminal.console import console
@@ -282,7 +282,7 @@ RUNS: dict[str, tuple[list[str], int]] = {
     "replay of a raw trace on a spec": (["replay", SAVED["raw"], "--spec", PLAIN], 2),
     **{
         f"raw trace as {form}": (["show", SAVED["raw"], "--format", form], 2 if form in ("dot", "itf") else 0)
-        for form in ("text", *TRACE_FORMATS)
+        for form in ("text", *REPORT_FORMATS["trace"])
     },
     "a spec that raises": (["explore", f"{FILE}:raising"], 2),
     "no such spec in the file": (["explore", f"{FILE}:{NAME}"], 2),
@@ -315,7 +315,7 @@ RUNS: dict[str, tuple[list[str], int]] = {
         )
         for name, file in SAVED.items()
         if name in TYPED
-        for form in ("text", *TRACE_FORMATS)
+        for form in ("text", *REPORT_FORMATS["trace"])
         for with_spec in (0, 1)
     },
 }  # fmt: skip
