@@ -615,7 +615,7 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("response_hw", "new"): "followers learn the high watermark sooner",
     ("response_hw", "old"): "followers learn the high watermark later",
     ("hw_checkpoint", "exact"): "a crash loses less than it could",
-    ("hw_checkpoint", "older-or-newer"): "it does harm only after a loss of committed records: see model/README.md",
+    ("hw_checkpoint", "older-or-newer"): "it does harm only after a loss of committed records: see model/left-out.md",
     ("acknowledgement", "own-epoch"): "fewer records are acknowledged",
     ("last_fetched_epoch", "lost-if-empty"): "it does harm only if a leader's restart goes unnoticed, as before 4.0",
     ("unclean_election", "on-request"): "fewer elections are unclean",

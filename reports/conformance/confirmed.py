@@ -114,13 +114,13 @@ What brokers did otherwise than the model of their release, or otherwise than re
 - **A high watermark above the end of the log.** In a walk on 0.10.2.2, a former leader truncates after
   OFFSET_OUT_OF_RANGE, and its high watermark remains 1 above an empty log. Up to 2.3, a truncation does not lower it.
   No recording was rejected for it. What follows is in
-  [model/README.md](../../model/README.md#what-running-brokers-have-shown).
+  [model/recordings.md](../../model/recordings.md#what-running-brokers-have-shown).
 - **A broker that fetches before it is registered.** In `walk-4.1.1`, broker 2 is killed and started while its session
   lasts. The controller refuses its registration thirteen times with DUPLICATE_BROKER_REGISTRATION (frame 242 is the
   first), and meanwhile it sends its leader a fetch request (247). In the model, a start and a registration are one
-  step. Listed in [model/README.md](../../model/README.md#following-recordings): such a fetch counts only for what the
-  leader makes of it. In `forgotten-proposal`, such a broker truncates its log and fetches records (644). Mended in the
-  reading: it runs, and to the controller its earlier run is fenced, or has not ended.
+  step. Listed in [model/recordings.md](../../model/recordings.md#following-recordings): such a fetch counts only for
+  what the leader makes of it. In `forgotten-proposal`, such a broker truncates its log and fetches records (644). Fixed
+  in the reading: it runs, and to the controller its earlier run is fenced, or has not ended.
 - **An election at the end of fencing.** In `replicas-of-the-first-partition`, broker 1 registers without the end of its
   log, and leaves the ELR. It is elected, as the last known leader, only when it is unfenced (339). In the model, a
   registration ends the fencing. Mended in the reading: a broker is fenced until a record says otherwise.

@@ -1,6 +1,6 @@
 """Behaviour of Kafka that the model leaves out, put back: no promise depends on it.
 
-`model/README.md` has the sizes of larger searches with the same actions.
+`model/left-out.md` has the sizes of larger searches with the same actions.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ BEYOND = {
     ("hw_waits", "caught-up"),
     ("hw_waits", "eligible"),
 }
-"""Rules that no column has: model/README.md says what they are for, and what was searched with them."""
+"""Rules that no column has: model/left-out.md says what they are for, and what was searched with them."""
 
 FIELDS = {field.name for field in attrs.fields(Protocol)} - {"name", "summary"}
 
@@ -175,7 +175,7 @@ def test_explore_takes_a_rule(tmp_path: Path) -> None:
 
 
 def test_the_table_of_releases_is_that_of_the_model() -> None:
-    text = (Path(__file__).parents[2] / "model" / "README.md").read_text()
+    text = (Path(__file__).parents[2] / "model" / "releases.md").read_text()
     for column in RELEASES:
         changed = ", ".join(f"`{rule}={value}`" for rule, value in column.changed.items())
         (row,) = (line for line in text.splitlines() if line.startswith(f"| `{column.name}` |"))

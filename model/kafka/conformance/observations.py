@@ -2,7 +2,7 @@
 
 Each method of `Observations` returns the observation for one kind of frame or event, in the model's terms: brokers are
 replicas, numbered from 0; leader epochs are numbered in the order in which leaders were chosen; and records have
-numbers as values. `model/README.md` lists what the model abstracts from, and says how each case is checked.
+numbers as values. `model/recordings.md` lists what the model abstracts from, and says how each case is checked.
 """
 
 from __future__ import annotations
