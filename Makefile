@@ -8,6 +8,7 @@
 # make mutants: what the tests of the models do not notice.
 # make trials: audit 200 damaged clusters and 200 undamaged ones.
 # make real: start real brokers of many releases, which are downloaded, and reproduce every bug on them TRIES times.
+# make changelog VERSION=0.3.0: put the fragments of changes/ into CHANGELOG.md.
 # make pages: make the pictures and pages of runs in reports/pages anew, two pages at a time.
 PYTHON ?= python3
 VENV := .venv
@@ -21,7 +22,7 @@ SCHEMAS := tests/reports/schemas
 MERMAID := tests/browser/node/node_modules/mermaid/package.json
 
 .PHONY: check test quick lint compiled bench bench-audit bench-natural bench-walks figures trials mutants real pages page-answers \
-  page-confirmed page-control page-costs page-designs page-matrix page-mutants page-states page-transactions clean
+  page-confirmed page-control page-costs page-designs page-matrix page-mutants page-states page-transactions changelog clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check --shipped
@@ -138,6 +139,9 @@ bench-walks: $(VENV)/installed-test
 
 trials: $(VENV)/installed-test
 	$(BIN)/python -m tests.disks.trials 200
+
+changelog: $(VENV)/installed-test
+	$(BIN)/python -m tests.documents.changelog $(VERSION)
 
 clean:
 	rm -rf tests/browser/node/node_modules $(SCHEMAS) $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -13,6 +13,7 @@ DOCUMENTS = (
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "changes/README.md",
     "checker/README.md",
     "checker/searching.md",
     "checker/liveness.md",
