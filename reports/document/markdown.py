@@ -55,5 +55,5 @@ def _span(span: Span) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text in which no character has a meaning in Markdown or in a table."""
-    return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", visible(text))
+    """Return text in which no character has a meaning in Markdown or in a table. An underscore in a word has none."""
+    return re.sub(r"[\\`*\[\]<>|&#~]|(?<!\w)_|_(?!\w)", lambda found: f"&#{ord(found[0])};", visible(text))
