@@ -2,8 +2,8 @@
 
 For a release of Kafka, a change is either the value of a rule in a later release or a configuration that promises more.
 For a protocol of the `atomic` family, it is the value of a rule in a later protocol. A change prevents the violation
-(the answer is ``mends``) if the property holds in the whole state space of the changed spec, and the property's premise
-is true in some state there. For any other spec, a change leaves one step out of the counterexample; see
+(the answer is ``prevents``) if the property holds in the whole state space of the changed spec, and the property's
+premise is true in some state there. For any other spec, a change leaves one step out of the counterexample; see
 `leadline.reports.left_out_steps`. All results come from searches; only the tickets of a rule are looked up in the
 archive of bugs.
 """
@@ -47,7 +47,7 @@ MOST_BEHAVIOURS = 100
 MOST_UNDECIDED = 4
 """The maximum number of undecided changes that `lines` names."""
 
-Answer = Literal["mends", "does not mend", "not decided"]
+Answer = Literal["prevents", "does not prevent", "not decided"]
 
 
 @attrs.frozen
@@ -88,9 +88,9 @@ class Diagnosis:
     interrupted: bool = False
 
     @property
-    def mending(self) -> list[Change]:
+    def preventing(self) -> list[Change]:
         """The changes that prevent the violation."""
-        return [change for change in self.changes if change.answer == "mends"]
+        return [change for change in self.changes if change.answer == "prevents"]
 
     @property
     def undecided(self) -> list[Change]:
@@ -146,7 +146,7 @@ class _Search:
         if time.monotonic() >= self.until:
             return "not decided"
         spec = changed.with_properties([self.item.name])
-        return "does not mend" if allows(spec, self.trace) else self.answer_of_search(spec)
+        return "does not prevent" if allows(spec, self.trace) else self.answer_of_search(spec)
 
     def answer_of_search(self, spec: Spec[object]) -> Answer:
         """Search a changed spec, and return whether the change prevents the violation.
@@ -165,11 +165,11 @@ class _Search:
             raise KeyboardInterrupt
         own = result.of(self.item.name)
         if own.verdict is Verdict.VIOLATED:
-            return "does not mend"
+            return "does not prevent"
         if not result.exhausted:
             return "not decided"
         is_shown = all(each.verdict is Verdict.HOLDS for each in result.properties)
-        return "mends" if is_shown and own.premise is not False else "does not mend"
+        return "prevents" if is_shown and own.premise is not False else "does not prevent"
 
 
 def allows(spec: Spec[object], trace: Trace[object]) -> bool:
@@ -216,9 +216,9 @@ def _of_rules(search: _Search, table: RuleTable) -> Iterator[Change]:
         for value in values:
             single.append(_with_one_rule(search, table, rule, value))
             yield single[-1]
-            if single[-1].answer == "mends":
-                break  # a still later value keeps what was mended
-    if not any(change.answer == "mends" for change in single):
+            if single[-1].answer == "prevents":
+                break  # a still later value keeps what was prevented
+    if not any(change.answer == "prevents" for change in single):
         yield from _together(search, table)
     for name, stricter in _stricter(search.spec.bounds):
         answer = search.answer(search.spec.with_bounds({name: stricter}))
@@ -232,15 +232,15 @@ def _together(search: _Search, table: RuleTable) -> Iterator[Change]:
     kept: dict[str, str] = {}
     for each in table.later:
         rules = {rule: value for rule, value in each.values.items() if table.values[rule] != value}
-        if rules and _with_rules(search, table, rules) == "mends":
+        if rules and _with_rules(search, table, rules) == "prevents":
             kept = rules
             break
     for rule in list(kept):
         fewer = {name: value for name, value in kept.items() if name != rule}
-        if fewer and _with_rules(search, table, fewer) == "mends":
+        if fewer and _with_rules(search, table, fewer) == "prevents":
             kept = fewer
     if kept:
-        yield _mending(table, kept)
+        yield _preventing(table, kept)
 
 
 def _with_rules(search: _Search, table: RuleTable, rules: Mapping[str, str]) -> Answer:
@@ -249,13 +249,13 @@ def _with_rules(search: _Search, table: RuleTable, rules: Mapping[str, str]) -> 
 
 def _with_one_rule(search: _Search, table: RuleTable, rule: str, value: str) -> Change:
     answer = _with_rules(search, table, {rule: value})
-    return _mending(table, {rule: value}) if answer == "mends" else Change("rule", f"{rule}={value}", answer)
+    return _preventing(table, {rule: value}) if answer == "prevents" else Change("rule", f"{rule}={value}", answer)
 
 
-def _mending(table: RuleTable, rules: Mapping[str, str]) -> Change:
+def _preventing(table: RuleTable, rules: Mapping[str, str]) -> Change:
     """Return a `Change` for the given rules, which prevent the violation."""
     name = ",".join(f"{rule}={value}" for rule, value in rules.items())
-    return Change("rule", name, "mends", table.having(rules), table.tickets_of(rules.keys()))
+    return Change("rule", name, "prevents", table.having(rules), table.tickets_of(rules.keys()))
 
 
 def _stricter(bounds: object) -> Iterator[tuple[str, int | bool | str]]:
@@ -277,7 +277,7 @@ def _of_steps(search: _Search) -> Iterator[Change]:
         return
     for instance in dict.fromkeys(each.of_search for each in search.trace.instances):
         world = world_without(search.trace, instance, search.item)
-        answer: Answer = "does not mend" if world is None else search.answer_of_search(world)
+        answer: Answer = "does not prevent" if world is None else search.answer_of_search(world)
         yield Change("step", repr(instance), answer, instance.sentence)
 
 
@@ -301,7 +301,7 @@ def lines(diagnosis: Diagnosis) -> Sequence[str]:
     Returns:
         The sentences. There are none if all changes to rules were decided and no change prevents the violation.
     """
-    said = [f"{diagnosis.name} {_words(change)}" for change in diagnosis.mending]
+    said = [f"{diagnosis.name} {_words(change)}" for change in diagnosis.preventing]
     if diagnosis.undecided:
         names = ", ".join(change.name for change in diagnosis.undecided[:MOST_UNDECIDED])
         more = len(diagnosis.undecided) - MOST_UNDECIDED

@@ -40,7 +40,7 @@ class Concern(Enum):
 class Group(Enum):
     """The effect of an upgrade on a known bug."""
 
-    MENDED = "mended"
+    FIXED = "fixed"
     NEW = "newly possible"
     STAYS = "stays"
     AVOIDED = "avoided"
@@ -220,7 +220,7 @@ def _group(before: Decision, after: Decision) -> Group:
         return Group.NEW
     if Status.NOT_PROMISED in statuses:
         return Group.NOT_PROMISED
-    return Group.MENDED if before.status is Status.POSSIBLE else Group.AVOIDED
+    return Group.FIXED if before.status is Status.POSSIBLE else Group.AVOIDED
 
 
 def harm_of(bug: Bug, archive: Archive) -> tuple[str, Concern]:

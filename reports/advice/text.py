@@ -49,7 +49,7 @@ def sections(advice: Advice) -> Iterator[Section]:
     bugs = f"none of the {advice.searched} bugs of replication in the archive"
     none = f"nothing is known: {bugs}, which proves nothing (see the end)"
     titles = {
-        Group.MENDED: (f"mended: possible with {before}, but not with {after}", none),
+        Group.FIXED: (f"fixed: possible with {before}, but not with {after}", none),
         Group.NEW: (f"newly possible with {after}", none),
         Group.STAYS: (f"stays: possible with {before} and {after}, by the bug or by design", none),
         Group.NOT_PROMISED: ("not promised by these settings, even without the bug", ""),
@@ -57,7 +57,7 @@ def sections(advice: Advice) -> Iterator[Section]:
         Group.UNDECIDED: ("not decided", ""),
     }
     if not advice.is_upgrade:
-        titles[Group.MENDED] = titles[Group.MENDED][0], ""
+        titles[Group.FIXED] = titles[Group.FIXED][0], ""
         titles[Group.NEW] = titles[Group.NEW][0], ""
         titles[Group.STAYS] = f"possible with {after}, by the bug or by design", none
     for group, (title, nothing) in titles.items():

@@ -266,8 +266,8 @@ def _show_cause(out: Console, cause: Cause) -> None:
         if text:
             out.print(Text(f"  {visible(text)}"))
     decided = "holds with" if cause.decided else "the trace is impossible (nothing more was decided) with"
-    if cause.mending:
-        out.print(Text(f"  {cause.violates} {decided} {' or '.join(cause.mending)}"))
+    if cause.fixes:
+        out.print(Text(f"  {cause.violates} {decided} {' or '.join(cause.fixes)}"))
     length = f"a shortest trace of {cause.length} states" if cause.is_shortest else f"a trace of {cause.length} states"
     out.print(Text(f"  {length}{f': {visible(cause.complaint)}' if cause.complaint else ''}"))
     if cause.search:

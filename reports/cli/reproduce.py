@@ -42,7 +42,7 @@ from leadline.reports.reality.schedules import (
     affected_release,
     bug_of,
     controller_of,
-    mended_release,
+    fixed_release,
     schedules_of,
 )
 from leadline.reports.terminal.console import console
@@ -122,10 +122,10 @@ def reproduce(
     archive, files = archive_with_causes(), Files(FORMATS["reproduction"], wanted)
     bug = bug_of(archive, ticket)
     affected = affected_release(bug, release)
-    mended = mended_release(bug, affected, against)
+    fixed = fixed_release(bug, affected, against)
     with only_the_result_on_stdout(files.only_a_report):
         try:
-            schedules = schedules_of(archive, bug, affected, mended, counterexample)
+            schedules = schedules_of(archive, bug, affected, fixed, counterexample)
         except Unmakeable as error:
             say(f"{bug.ticket}: {visible(str(error))}")
             return INCOMPLETE

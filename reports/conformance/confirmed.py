@@ -87,30 +87,30 @@ What brokers did otherwise than the model of their release, or otherwise than re
   paused. When it went on, it appended a record (frame 2588, a produce request with acks=all), sent it in the answer
   to a fetch that had waited (2589), and learned that it was deposed. It then refused the record with
   NOT_LEADER_OR_FOLLOWER, but with its offset, 131 (2600): `DelayedProduce` in Kafka's code keeps the offset. The
-  model was right, but the recording was read as if nothing had been appended. Mended: an answer with an offset shows
+  model was right, but the recording was read as if nothing had been appended. Fixed: an answer with an offset shows
   an append.
 - **An ISR that is restored.** In a walk on 0.10.2.2, a leader that was elected with ISR 2 adds broker 1, and removes it
   again (frame 995, `setData`). The recording was read as if this write were the controller's of the election, which has
-  the same epoch and ISR, and so the high watermark that followed (1004) was not explained. Mended: the controller's
+  the same epoch and ISR, and so the high watermark that followed (1004) was not explained. Fixed: the controller's
   write is the first of an epoch.
 - **A session that resumes without a frame of its own.** In `walk-2.8.0-1`, the session of broker 0 expires while it
-  runs, it registers again (`/brokers/ids/0`), and is elected (frame 955). The model thought it gone. Mended: such a
+  runs, it registers again (`/brokers/ids/0`), and is elected (frame 955). The model thought it gone. Fixed: such a
   registration lets the session resume.
 - **An announcement that the next epoch overtakes.** In the same recording, broker 2 starts, and epoch 2 is announced to
   it (912). The announcement arrives when epoch 3 has begun, and broker 2 follows the leader of epoch 2. In the model, a
-  broker that has just started learns of the current epoch only. Mended in the reading: it learns when the announcement
+  broker that has just started learns of the current epoch only. Fixed in the reading: it learns when the announcement
   is sent. No other process notices the difference.
 - **A dead broker that is elected.** In `walk-2.8.0-2`, broker 2 is killed, and the controller elects it before it
-  notices (597). In the model only running brokers are elected. Mended in the reading: the broker is killed after the
+  notices (597). In the model only running brokers are elected. Fixed in the reading: the broker is killed after the
   election. Until then it does nothing that others see.
 - **An unclean election in one decision.** In `KIP-106-0.10.2.2`, the controller writes one state in which the leader is
-  gone and another is elected uncleanly (398). In the model these are two steps. Mended: both may be taken.
+  gone and another is elected uncleanly (398). In the model these are two steps. Fixed: both may be taken.
 - **A leader that keeps what it knows of its followers.** When a leader begins another epoch, brokers keep the log end
   offsets of the followers, and the specs of releases forget them until they fetch again. A run of `--chaos` on 0.10.2.2
   was rejected for it: the controller removes a broker from the ISR, and with the next epoch the leader acknowledges a
-  record that the other follower has. Mended: recordings are followed with `follower_leos=kept`.
+  record that the other follower has. Fixed: recordings are followed with `follower_leos=kept`.
 - **An ISR that has changed since.** In the same run, broker 1 starts, and an announcement tells it the ISR 0, when the
-  ISR is 0 2 already. Mended in the reading: a follower may be told any ISR that its leader epoch had.
+  ISR is 0 2 already. Fixed in the reading: a follower may be told any ISR that its leader epoch had.
 - **A high watermark above the end of the log.** In a walk on 0.10.2.2, a former leader truncates after
   OFFSET_OUT_OF_RANGE, and its high watermark remains 1 above an empty log. Up to 2.3, a truncation does not lower it.
   No recording was rejected for it. What follows is in
@@ -123,22 +123,22 @@ What brokers did otherwise than the model of their release, or otherwise than re
   in the reading: it runs, and to the controller its earlier run is fenced, or has not ended.
 - **An election at the end of fencing.** In `replicas-of-the-first-partition`, broker 1 registers without the end of its
   log, and leaves the ELR. It is elected, as the last known leader, only when it is unfenced (339). In the model, a
-  registration ends the fencing. Mended in the reading: a broker is fenced until a record says otherwise.
+  registration ends the fencing. Fixed in the reading: a broker is fenced until a record says otherwise.
 - **A dead broker that is unfenced.** In `walk-3.4.1-2`, the controller fences a broker that was killed, and then gets
   one of its heartbeats that was held back, and unfences it (182). Read as no step.
 - **A refusal without a leader.** When a partition has lost its leader, the broker that led knows of a later epoch, and
   answers a fetch with FENCED_LEADER_EPOCH (frame 246 of the control of *setting applied late*). The model has no epoch
-  without a leader. Mended in the reading: such a refusal is possible.
+  without a leader. Fixed in the reading: such a refusal is possible.
 - **A walk in which the dead are elected.** A walk on 4.1.1 (`--seed 60`) stopped, since the controller elected broker 1
   and the model had no leader: the leader's session ends, and the only other member of the ISR is dead, which the
-  controller has not noticed. The recording conforms, as `walk-2.8.0-2` does. Mended: such walks are not planned.
+  controller has not noticed. The recording conforms, as `walk-2.8.0-2` does. Fixed: such walks are not planned.
 - **A walk in which an unclean election waits.** A walk on 0.10.2.2 (`--seed 78`) stopped after four minutes of waiting,
   since the controller elected broker 1 uncleanly in the decision in which the leader was lost, and the walk another
-  broker later. The recording conforms. Mended: such walks are not planned.
+  broker later. The recording conforms. Fixed: such walks are not planned.
 - **A proposal that is sent again.** In chaos on 2.8.2, broker 0 was paused until its session ended. It then proposed
   ISR 0 every 50 ms, and the controller refused each request as a whole with STALE_BROKER_EPOCH (30 times, frames 986 to
   1067). The recording was rejected, since the model's leader proposes once. `AlterPartitionManager` in Kafka's code
-  keeps such a request and sends it again. Mended in the reading: these refusals are no steps.
+  keeps such a request and sends it again. Fixed in the reading: these refusals are no steps.
 """
 
 

@@ -49,10 +49,10 @@ def hunt_page(report: HuntReport) -> str:
 
 
 def _decided(cause: Cause) -> str:
-    if not cause.mending:
+    if not cause.fixes:
         return f"no cure was found for {cause.violates} within {bounds_text(cause.bounds)}"
     how = "holds with" if cause.decided else "its trace is impossible (nothing more was decided) with"
-    return f"{cause.violates} {how} {' or '.join(cause.mending)}"
+    return f"{cause.violates} {how} {' or '.join(cause.fixes)}"
 
 
 def _cell(cause: Cause | None, links: dict[tuple[str, str], str], reference: str) -> dict[str, str]:

@@ -110,8 +110,8 @@ class _SpecSearch:
         self._spent = _cpu_seconds()
         spec = base_spec(self.own.reference)
         self._cures = cures_of(self.own.reference) or own_cures(spec, self.hunt.plan.cures)
-        mended = {name for cause in self.own.causes for name in cause.name.split(" and ")}
-        self._world = tuple(cure for cure in self._cures if cure.name in mended)
+        fixed = {name for cause in self.own.causes for name in cause.name.split(" and ")}
+        self._world = tuple(cure for cure in self._cures if cure.name in fixed)
         planned = self.hunt.plan.searches(spec)
         left = set(self.own.left)
         for number, each in enumerate(planned, start=1):
@@ -160,11 +160,11 @@ class _SpecSearch:
         return self.own.cpu_seconds
 
     def _is_hidden(self, world: World, name: str) -> bool:
-        """Return whether a search for violations of a property would only find a known cause that nothing mends."""
+        """Return whether a search for violations of a property would only find a known cause that nothing fixes."""
         cured = {bound for cure in self._cures for bound in cure.bounds}
         limits = {bound: value for bound, value in attrs.asdict(world.whole().bounds).items() if bound not in cured}
-        unmended = [cause for cause in self.own.causes if cause.violates == name and not cause.mending]
-        return any(_is_within(cause.bounds, limits) for cause in unmended)
+        unfixed = [cause for cause in self.own.causes if cause.violates == name and not cause.fixes]
+        return any(_is_within(cause.bounds, limits) for cause in unfixed)
 
     def _mend(self, planned: Planned, world: World, item: Property, trace: Trace[Any]) -> None:
         """Find the cause of a violation, add it to the report, and apply its cure."""
@@ -178,8 +178,8 @@ class _SpecSearch:
         rest = [cure.explaining(item.name) for cure in self._cures if cure.name not in applied_before]
         rest.sort(key=lambda cure: cure.rank)
         candidates = [cure for cure in rest if not allows(lowered.having(cure).spec([item.name]), trace)]
-        mending, decided = self._mending(lowered, item, rest, candidates)
-        applied = mending if len(mending) > 1 and decided == "together" else mending[:1]
+        fixes, decided = self._fixes(lowered, item, rest, candidates)
+        applied = fixes if len(fixes) > 1 and decided == "together" else fixes[:1]
         first = applied[0] if applied else None
         spec = lowered.spec([item.name])
         cause = Cause(
@@ -187,7 +187,7 @@ class _SpecSearch:
             ticket=" and ".join(dict.fromkeys(cure.ticket for cure in applied if cure.ticket)),
             sentence="" if first is None else first.sentence,
             by_design="" if first is None else first.by_design,
-            mending=[cure.name for cure in mending],
+            fixes=[cure.name for cure in fixes],
             decided=bool(decided),
             violates=item.name,
             complaint=trace.complaint,
@@ -206,7 +206,7 @@ class _SpecSearch:
         self._world = (*world.cures, *applied)
         self.hunt.save()
 
-    def _mending(
+    def _fixes(
         self, world: World, item: Property, rest: Sequence[Cure], candidates: Sequence[Cure]
     ) -> tuple[list[Cure], str]:
         """Return the cures that prevent a violation, and how this was decided.

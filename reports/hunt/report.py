@@ -32,7 +32,7 @@ class Cause:
         ticket: the ticket of the cause. Empty if there is none.
         sentence: a description of the cause. Empty if it is not known.
         by_design: why the behaviour is by design, with a source. Empty if it is not by design.
-        mending: the cures that prevent the violation, in order of preference.
+        fixes: the cures that prevent the violation, in order of preference.
         decided: whether searches have shown that the cures prevent the violation within `bounds`. If not, the cures
             only make the steps of the trace impossible.
         violates: the name of the violated property.
@@ -53,7 +53,7 @@ class Cause:
     ticket: str
     sentence: str
     by_design: str
-    mending: list[str]
+    fixes: list[str]
     decided: bool
     violates: str
     complaint: str

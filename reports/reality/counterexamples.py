@@ -23,7 +23,7 @@ from leadline.checker.trace import Trace
 from leadline.reports.bugs import BugSearch
 from leadline.reports.hunt.cures import archive_with_causes
 from leadline.reports.kept_behaviours import FILE, executed, read_kept
-from leadline.reports.reality.schedules import affected_release, bug_of, mended_release, schedules_of
+from leadline.reports.reality.schedules import affected_release, bug_of, fixed_release, schedules_of
 from leadline.reports.terminal.progress import progress_line
 
 
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for bug in (bug_of(archive, ticket) for ticket in chosen):
         try:
             affected = affected_release(bug, None)
-            schedules_of(archive, bug, affected, mended_release(bug, affected, None), _written)
+            schedules_of(archive, bug, affected, fixed_release(bug, affected, None), _written)
         except (Unmakeable, LeadlineError) as error:
             print(f"{bug.ticket}: {error}", flush=True)
         else:

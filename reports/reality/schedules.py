@@ -94,7 +94,7 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
     return release
 
 
-def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> BrokerRelease | None:
+def fixed_release(bug: Bug, affected: BrokerRelease, name: str | None) -> BrokerRelease | None:
     """Return a release that fixes a bug and can execute the same schedule, or None if there is none.
 
     Such a release has the same kind of controller. If the bug is about transactions, it also has the same transaction
@@ -118,8 +118,8 @@ def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broke
             same = [each for each in controllers if (each.values["metadata"] == "log") == affected.kraft]
             return _first_release(same[0].versions, same[0].suffix) if same else None
         columns = [_column(each) for each in bug.fixed if "+" not in each]
-        mended = [each for each in columns if (each.controller == KRAFT) == affected.kraft]
-        return _first_release(mended[0].versions, mended[0].suffix) if mended else None
+        alike = [each for each in columns if (each.controller == KRAFT) == affected.kraft]
+        return _first_release(alike[0].versions, alike[0].suffix) if alike else None
     release = broker_release(name)
     if _spec_name(bug, release) in bug.affected:
         raise LeadlineError(f"Kafka {release.name} is also affected by {bug.ticket}: choose a release with the fix")
@@ -129,7 +129,7 @@ def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broke
 
 
 def schedules_of(
-    archive: Archive, bug: Bug, affected: BrokerRelease, mended: BrokerRelease | None, search: Search
+    archive: Archive, bug: Bug, affected: BrokerRelease, fixed: BrokerRelease | None, search: Search
 ) -> Schedules:
     """Plan two replays for a bug: its counterexample on an affected release, and a control replay.
 
@@ -137,7 +137,7 @@ def schedules_of(
         archive: the archive that contains the bug.
         bug: the bug.
         affected: an affected release.
-        mended: a release with the fix, on which the control replay runs. If there is none, the control replay runs on
+        fixed: a release with the fix, on which the control replay runs. If there is none, the control replay runs on
             the affected release, without the decisive event.
         search: a function that returns the counterexample for a search.
 
@@ -147,7 +147,7 @@ def schedules_of(
             in the spec of the affected release.
     """
     if family_of(bug) == CONTROL:
-        return _of_controllers(bug, affected, mended)
+        return _of_controllers(bug, affected, fixed)
     runs = archive.runs(bug)
     for item in runs[0].spec.liveness:
         raise LeadlineError(f"{bug.ticket} violates {item.name}, a liveness property, but a replay is finite")
@@ -158,30 +158,30 @@ def schedules_of(
         needed = " or ".join(name for name in bug.affected if name.partition("+")[0] == _spec_name(bug, affected))
         brokers = f"the brokers are started with the rules of {spec.name}"
         raise LeadlineError(f"{brokers}, under which the counterexample for {needed} does not violate {bug.property}")
-    if mended is None:
+    if fixed is None:
         left_out, control = without_the_event(plan.trace, found)
         reason = f"no release with {controller_of(affected)} has the fix"
         if family_of(bug) == TRANSACTIONS and bug.fixed:
             reason = "producers of releases with the fix send other requests"
         return Schedules(bug, affected, plan, affected, _plan(bug, control, affected), left_out, reason)
-    again = next((run for run in runs if run.part == "put back" and _is_of(run, bug, mended)), None)
+    again = next((run for run in runs if run.part == "put back" and _is_of(run, bug, fixed)), None)
     trace = found
     if again is not None and family_of(bug) != TRANSACTIONS:
-        trace = _for_mended(found, again, search, controller_of(mended))
-    return Schedules(bug, affected, plan, mended, _plan(bug, trace, mended, _spec(bug, mended)))
+        trace = _for_fixed(found, again, search, controller_of(fixed))
+    return Schedules(bug, affected, plan, fixed, _plan(bug, trace, fixed, _spec(bug, fixed)))
 
 
-def _of_controllers(bug: Bug, affected: BrokerRelease, mended: BrokerRelease | None) -> Schedules:
+def _of_controllers(bug: Bug, affected: BrokerRelease, fixed: BrokerRelease | None) -> Schedules:
     """Plan two replays for a bug in controllers. The archive's counterexample is not used, because a real controller
     soon learns of its successor. Another counterexample is searched for.
     """
-    if mended is None:
+    if fixed is None:
         raise LeadlineError(f"{bug.ticket} has no control replay, because no release of the family has the fix")
-    spec, right = _spec(bug, affected), _spec(bug, mended)
+    spec, right = _spec(bug, affected), _spec(bug, fixed)
     wrong: Spec[Any] = load_spec("+".join([right.name, *(f"{rule}={value}" for rule, value in bug.rules.items())]))
     wrong = wrong.with_bounds(bug.bounds).with_properties([bug.property])
     plan = plan_of_controllers(schedule_of_controllers(spec))
-    return Schedules(bug, affected, plan, mended, plan_of_controllers(schedule_of_controllers(wrong), right))
+    return Schedules(bug, affected, plan, fixed, plan_of_controllers(schedule_of_controllers(wrong), right))
 
 
 def _plan(bug: Bug, trace: Trace[Any], release: BrokerRelease, spec: Spec[Any] | None = None) -> AnyPlan:
@@ -195,7 +195,7 @@ def controller_of(release: BrokerRelease) -> str:
     return KRAFT if release.kraft else ZOOKEEPER
 
 
-def _for_mended(found: Trace[Any], again: BugSearch, search: Search, controller: str) -> Trace[Any]:
+def _for_fixed(found: Trace[Any], again: BugSearch, search: Search, controller: str) -> Trace[Any]:
     """Return a counterexample for the fixed release with the old rule restored. Use the given counterexample if it
     violates the property there. Otherwise, search for one.
     """

@@ -28,7 +28,7 @@ from leadline.checker.trace import Trace
 from leadline.reports.bugs import NO_TICKET, Archive, Bug, BugSearch
 from leadline.reports.hunt.cures import archive_with_causes
 from leadline.reports.reality.counterexamples import kept
-from leadline.reports.reality.schedules import affected_release, bug_of, mended_release, schedules_of
+from leadline.reports.reality.schedules import affected_release, bug_of, fixed_release, schedules_of
 
 PAGE = Path(__file__).resolve().parents[1] / "pages" / "reality.md"
 RESULTS = PAGE.with_suffix(".jsonl")
@@ -49,9 +49,9 @@ _INTRODUCTION = """\
 
 What real brokers have shown of each bug of the archive (`leadline bugs --list`), and of each cause for which no ticket
 was found ([findings](findings/README.md)). `leadline reproduce TICKET` replays
-the counterexample of the model on a release with the bug, and the same schedule on a release that mended it. A success
+the counterexample of the model on a release with the bug, and the same schedule on a release with the fix. A success
 means that every step was as in the model of the release: on the one the property is violated, and the other departs
-from the schedule where its model does. If no release that mended it can take the same schedule, the control is the
+from the schedule where its model does. If no release with the fix can take the same schedule, the control is the
 release with the bug, without the event that decides.
 
 `make real TRIES=10` writes this page. A line counts the last ten tries at most. The seconds are the median of a replay
@@ -160,7 +160,7 @@ def _unmade(archive: Archive) -> dict[str, str]:
 def _obstacle(archive: Archive, bug: Bug) -> str:
     try:
         affected = affected_release(bug, None)
-        schedules_of(archive, bug, affected, mended_release(bug, affected, None), _known)
+        schedules_of(archive, bug, affected, fixed_release(bug, affected, None), _known)
     except (Unmakeable, LeadlineError) as error:
         return str(error)
     return ""
@@ -186,7 +186,7 @@ def page(archive: Archive, unmade: dict[str, str], tries: Sequence[Try]) -> str:
     """
     lines = [
         _INTRODUCTION,
-        "| command | on the release with the bug | on the release that mended it | seconds | last tried |",
+        "| command | on the release with the bug | on the release with the fix | seconds | last tried |",
         "| --- | --- | --- | --- | --- |",
     ]
     lines += [_line(bug, tries) for bug in archive.bugs if bug.ticket not in unmade]
@@ -204,14 +204,12 @@ def _shares(text: str) -> list[str]:
 
 def _line(bug: Bug, tries: Sequence[Try]) -> str:
     affected = affected_release(bug, None)
-    mended = mended_release(bug, affected, None)
+    fixed = fixed_release(bug, affected, None)
     own = [each for each in tries if each.ticket == bug.ticket]
     both = [_last(own, affected.name, without_event=False)]
-    both.append(_last(own, (mended or affected).name, without_event=mended is None))
+    both.append(_last(own, (fixed or affected).name, without_event=fixed is None))
     cells = [_successes(affected.name, both[0])]
-    cells.append(
-        _successes((mended or affected).name + ("" if mended else ", without the event that decides"), both[1])
-    )
+    cells.append(_successes((fixed or affected).name + ("" if fixed else ", without the event that decides"), both[1]))
     counted = list(itertools.chain(*both))
     seconds = ", ".join(f"{statistics.median(each.seconds for each in found):.0f}" for found in both if found)
     date = max((each.date for each in counted), default="not yet")

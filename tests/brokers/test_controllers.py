@@ -20,7 +20,7 @@ from leadline.model.control.wire import ON_THE_WIRE
 from leadline.reports.bugs import CONTROL, read_archive
 from leadline.reports.loading import load_spec
 from leadline.reports.reality.counterexamples import counterexample
-from leadline.reports.reality.schedules import Schedules, affected_release, bug_of, mended_release, schedules_of
+from leadline.reports.reality.schedules import Schedules, affected_release, bug_of, fixed_release, schedules_of
 
 ARCHIVE = read_archive()
 STATE = {"LeaderEpoch": 1, "Leader": 1, "Isr": [1], "TopicName": "t"}
@@ -29,7 +29,7 @@ STATE = {"LeaderEpoch": 1, "Leader": 1, "Isr": [1], "TopicName": "t"}
 def schedules(ticket: str) -> Schedules:
     bug = bug_of(ARCHIVE, ticket)
     affected = affected_release(bug, None)
-    return schedules_of(ARCHIVE, bug, affected, mended_release(bug, affected, None), counterexample)
+    return schedules_of(ARCHIVE, bug, affected, fixed_release(bug, affected, None), counterexample)
 
 
 def made(plan: AnyPlan) -> ControlPlan:

@@ -255,10 +255,10 @@ def test_a_leader_removes_all_lagging_followers_at_once() -> None:
         plan_of(taken(load_spec("kafka/3.9").with_bounds(bounds), *kept), KRAFT)
 
 
-def test_a_plan_for_the_mended_release_ends_where_its_model_departs() -> None:
+def test_a_plan_for_the_fixed_release_ends_where_its_model_departs() -> None:
     trace = counterexample("KAFKA-13141")
-    mended = load_spec("kafka/2.8.1").with_bounds(attrs_of(trace)).with_properties(["committed_never_lost"])
-    plan = plan_of(trace, ZOOKEEPER, mended)  # type: ignore[arg-type]
+    fixed = load_spec("kafka/2.8.1").with_bounds(attrs_of(trace)).with_properties(["committed_never_lost"])
+    plan = plan_of(trace, ZOOKEEPER, fixed)  # type: ignore[arg-type]
     assert plan.refused is not None
     assert plan.refused.instance.action.name == "handle_alter_partition"
     assert plan.departs == plan.refused.number - 1

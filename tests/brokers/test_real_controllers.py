@@ -15,5 +15,5 @@ pytestmark = [
 
 
 def test_a_former_controller_writes_to_zookeeper_and_does_not_since_it_is_fenced() -> None:
-    affected, mended = replays("KAFKA-6082")
-    assert (affected["judgement"], mended["judgement"]) == ("reproduced", "absent")
+    affected, fixed = replays("KAFKA-6082")
+    assert (affected["judgement"], fixed["judgement"]) == ("reproduced", "absent")

@@ -56,12 +56,12 @@ def test_a_random_behaviour_is_that_of_brokers(name: str, release: str, seed: in
 
 
 def test_a_transaction_hangs_and_does_not_where_leaders_ask_the_coordinator() -> None:
-    affected, mended = replays("KAFKA-14053")
-    assert (affected["judgement"], mended["judgement"]) == ("reproduced", "absent")
+    affected, fixed = replays("KAFKA-14053")
+    assert (affected["judgement"], fixed["judgement"]) == ("reproduced", "absent")
     assert affected["steps"][-1]["seen"]["partitions"][0]["log"] == ["A@0", "t1@0"]
     assert "open since offset 1" in "; ".join(affected["evidence"])
-    assert mended["refused"] == "late_record(partition=0)"
-    assert mended["steps"][-1]["seen"]["partitions"][0]["log"] == ["A@0"]
+    assert fixed["refused"] == "late_record(partition=0)"
+    assert fixed["steps"][-1]["seen"]["partitions"][0]["log"] == ["A@0"]
 
 
 def test_a_late_commit_ends_the_next_transaction() -> None:

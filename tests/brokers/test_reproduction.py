@@ -1,4 +1,4 @@
-"""Known bugs on real brokers: each is there in a release that has it, and absent where it was mended."""
+"""Known bugs on real brokers: each is there in a release that has it, and absent where it was fixed."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def replays(ticket: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("ticket", ["KIP-101", "KAFKA-13141"])
 def test_a_bug_is_reproduced_and_absent_where_it_was_mended(ticket: str) -> None:
-    affected, mended = replays(ticket)
-    assert (affected["judgement"], mended["judgement"]) == ("reproduced", "absent")
+    affected, fixed = replays(ticket)
+    assert (affected["judgement"], fixed["judgement"]) == ("reproduced", "absent")
     assert affected["lost"] or affected["diverged_offsets"]
-    assert not mended["lost"]
-    assert mended["departs_at_step"]
+    assert not fixed["lost"]
+    assert fixed["departs_at_step"]

@@ -28,7 +28,7 @@ from leadline.model.txn.state import Transactions
 from leadline.reports.bugs import TRANSACTIONS, read_archive
 from leadline.reports.loading import load_spec
 from leadline.reports.reality.counterexamples import counterexample
-from leadline.reports.reality.schedules import Schedules, affected_release, bug_of, mended_release, schedules_of
+from leadline.reports.reality.schedules import Schedules, affected_release, bug_of, fixed_release, schedules_of
 
 ARCHIVE = read_archive()
 NOT_MADE = {
@@ -42,7 +42,7 @@ NOT_MADE = {
 def schedules(ticket: str, release: str | None = None) -> Schedules:
     bug = bug_of(ARCHIVE, ticket)
     affected = affected_release(bug, release)
-    return schedules_of(ARCHIVE, bug, affected, mended_release(bug, affected, None), counterexample)
+    return schedules_of(ARCHIVE, bug, affected, fixed_release(bug, affected, None), counterexample)
 
 
 def made(plan: AnyPlan) -> TransactionsPlan:
@@ -99,7 +99,7 @@ def test_releases_are_those_of_transactions() -> None:
     with pytest.raises(Exception, match=r"KAFKA-14053 does not affect Kafka 3\.6\.2"):
         affected_release(bug, "3.6.2")
     with pytest.raises(Exception, match=r"Kafka 3\.5\.2 is also affected"):
-        mended_release(bug, broker_release("3.4.1"), "3.5.2")
+        fixed_release(bug, broker_release("3.4.1"), "3.5.2")
 
 
 @pytest.mark.parametrize("ticket", [bug.ticket for bug in ARCHIVE.of_family(TRANSACTIONS).bugs])

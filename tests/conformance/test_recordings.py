@@ -45,7 +45,7 @@ REJECTED_AT = {
     ("KAFKA-15495-4.1.1", "kafka/3.9"): "the controller decides: broker 1 leads in epoch 1, ISR [1]",
     ("walk-3.9.1", "kafka/3.5.1"): "the controller accepts broker 1's AlterPartition request: ISR [1]",
 }
-"""Where a recording of a bug is rejected by the releases that mended it, and one of these by a release with the bug."""
+"""Where a recording of a bug is rejected by the releases that fixed it, and one of these by a release with the bug."""
 
 
 def read(name: str) -> PartitionRecording:

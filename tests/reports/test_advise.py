@@ -422,7 +422,7 @@ def test_a_search_that_is_not_complete_decides_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("choice", "group"), [("", Group.MENDED), ("true", Group.NOT_PROMISED), ("false", Group.AVOIDED)]
+    ("choice", "group"), [("", Group.FIXED), ("true", Group.NOT_PROMISED), ("false", Group.AVOIDED)]
 )
 def test_a_bug_that_a_default_fixed_stays_if_the_file_has_the_old_value(
     tmp_path: Path, choice: str, group: Group
@@ -456,7 +456,7 @@ def test_a_changed_rule_does_not_hide_the_other_bugs_of_a_release(tmp_path: Path
     archive = Archive(bugs=[bug_of("KAFKA-18106"), bug_of("KAFKA-15495"), bug_of("KAFKA-1120")])
     advice = advise(*clusters("3.9", "3.9+elr=on", settings), settings, archive, Decider(archive, 60, silent))
     groups = {finding.bug.ticket: finding.group for finding in advice.findings}
-    assert groups == {"KAFKA-18106": Group.STAYS, "KAFKA-15495": Group.MENDED}
+    assert groups == {"KAFKA-18106": Group.STAYS, "KAFKA-15495": Group.FIXED}
 
 
 @pytest.mark.parametrize("after", ["4.1", "4.2", "4.3"])
@@ -477,9 +477,9 @@ def test_a_feature_that_mends_a_bug_is_named(tmp_path: Path) -> None:
     assert (finding.group, finding.feature) == (Group.STAYS, "eligible.leader.replicas.version is raised to 1")
     _, enabled = upgrade(tmp_path, "3.9", "4.1+elr=on", text)
     decider = Decider(archive, 60, nothing_is_searched)
-    (mended,) = advise(before, enabled, settings_of(tmp_path, text), archive, decider).findings
-    assert mended.group is Group.MENDED
-    assert mended.commands[-1] == "leadline bugs KAFKA-15495"
+    (fixed,) = advise(before, enabled, settings_of(tmp_path, text), archive, decider).findings
+    assert fixed.group is Group.FIXED
+    assert fixed.commands[-1] == "leadline bugs KAFKA-15495"
 
 
 def test_no_promise_is_filed_under_internal_properties() -> None:
@@ -505,7 +505,7 @@ def test_the_terminal_the_object_and_the_page_say_the_same(tmp_path: Path) -> No
     jsonschema.validate(content, json.loads(SCHEMA.read_text()))
     page = (tmp_path / "page.html").read_text()
     groups = {bug["ticket"]: bug["group"] for bug in content["bugs"]}
-    assert groups["KAFKA-18106"] == "mended"
+    assert groups["KAFKA-18106"] == "fixed"
     assert groups["KAFKA-15495"] == "stays"
     for bug in content["bugs"]:
         assert bug["promise"] == (bug["property"] in TO_USERS)

@@ -476,7 +476,7 @@ def test_only_an_unexpected_violation_is_diagnosed(diagnosed: tuple[Path, Run]) 
     content = json.loads((made / "c.json").read_text(encoding="utf-8"))
     jsonschema.validate(content, json.loads(CHECK_SCHEMA.read_text(encoding="utf-8")))
     first, second = (check["result"]["diagnosis"] for check in content["checks"])
-    assert [change["name"] for change in first["changes"] if change["answer"] == "mends"] == [
+    assert [change["name"] for change in first["changes"] if change["answer"] == "prevents"] == [
         "truncates_to=end_of_own_last_epoch",
         "follows=in_same_epoch",
     ]

@@ -53,8 +53,8 @@ def test_steps_that_do_not_violate_the_property_are_not_taken() -> None:
     assert executed(run.spec, steps[:-1]) is None  # nothing is lost yet
     assert executed(run.spec, steps[1:]) is None  # a step is not possible
     assert executed(run.spec, ["unknown(broker=0)"]) is None
-    mended = next(run for run in ARCHIVE.runs(run.bug) if run.part == "fixed")
-    assert executed(mended.spec, steps) is None
+    fixed = next(run for run in ARCHIVE.runs(run.bug) if run.part == "fixed")
+    assert executed(fixed.spec, steps) is None
 
 
 def test_without_a_line_a_counterexample_is_searched_for(tmp_path: Path) -> None:

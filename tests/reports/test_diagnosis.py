@@ -31,7 +31,7 @@ QUICK = ("KAFKA-7235", "KAFKA-2334", "KAFKA-14140", "KAFKA-1120")
 """Bugs with small spaces."""
 
 
-def mended(bug: Bug) -> list[Change]:
+def prevented(bug: Bug) -> list[Change]:
     """The changes that mend a bug in the last affected release that has its rules."""
     runs = [run for run in ARCHIVE.runs(bug) if run.part == "affected"]
     tables = [(run, rule_table(run.spec)) for run in runs]
@@ -39,14 +39,14 @@ def mended(bug: Bug) -> list[Change]:
     diagnosis = diagnose(ENGINES["compiled"](run.spec, Limits()), seconds=300)
     assert diagnosis is not None
     assert diagnosis.undecided == []
-    return diagnosis.mending
+    return diagnosis.preventing
 
 
 @pytest.mark.parametrize(
     "bug", [bug for bug in OF_A_RULE if EVERY or bug.ticket in QUICK], ids=lambda bug: str(bug.ticket)
 )
 def test_the_rule_of_a_ticket_is_found(bug: Bug) -> None:
-    rules = [change for change in mended(bug) if change.kind == "rule" and bug.ticket in change.tickets]
+    rules = [change for change in prevented(bug) if change.kind == "rule" and bug.ticket in change.tickets]
     assert [change for change in rules if set(bug.rules) & {part.partition("=")[0] for part in change.name.split(",")}]
 
 
@@ -56,7 +56,7 @@ def test_the_guide_counts_the_bugs_whose_rule_is_found() -> None:
 
 
 def test_rules_that_decide_together_are_told_together() -> None:
-    (both,) = (change for change in mended(ARCHIVE.about("KAFKA-7164")[0][0]) if change.kind == "rule")
+    (both,) = (change for change in prevented(ARCHIVE.about("KAFKA-7164")[0][0]) if change.kind == "rule")
     assert both.name == "epoch_cache=election,same_leader=goes-on-unless-one-was-missed"
     assert "KAFKA-7164" in both.tickets
 
@@ -67,7 +67,7 @@ def test_a_loss_by_configuration_has_the_configuration_and_no_rule() -> None:
     assert result.verdict is Verdict.VIOLATED
     diagnosis = diagnose(result, seconds=120)
     assert diagnosis is not None
-    assert [(change.kind, change.name) for change in diagnosis.mending] == [("configuration", "acks=all")]
+    assert [(change.kind, change.name) for change in diagnosis.preventing] == [("configuration", "acks=all")]
     assert lines(diagnosis) == ["acked_never_lost holds with acks=all: producers wait for every member of the ISR"]
 
 
@@ -98,7 +98,7 @@ def test_the_rule_that_decides_between_protocols_is_found(
     spec = load_spec(reference).with_bounds(bounds).with_properties(["strong_isr"])
     diagnosis = diagnose(ENGINES["compiled"](spec, Limits()), seconds=120)
     assert diagnosis is not None
-    assert [(change.name, change.about) for change in diagnosis.mending] == decisive
+    assert [(change.name, change.about) for change in diagnosis.preventing] == decisive
     assert {change.kind for change in diagnosis.changes} == {"rule"}
 
 
@@ -172,8 +172,8 @@ def test_the_step_without_which_a_spec_holds_is_found() -> None:
     diagnosis = diagnose(ENGINES["oracle"](TANK, Limits()))
     assert diagnosis is not None
     assert [(change.name, change.answer) for change in diagnosis.changes] == [
-        ("pump()", "does not mend"),
-        ("stick(sensor=0)", "mends"),
+        ("pump()", "does not prevent"),
+        ("stick(sensor=0)", "prevents"),
     ]
     assert lines(diagnosis) == [
         "no_overflow holds among the other steps of the counterexample, in any order, without stick(sensor=0): "
@@ -194,7 +194,7 @@ def test_with_a_premise_a_step_without_which_it_is_never_true_is_not_named() -> 
     """Without any of the steps, no tank overflows, and the property says nothing."""
     diagnosis = diagnose(ENGINES["oracle"](evolve(TANK, properties=(never_above,)), Limits()))
     assert diagnosis is not None
-    assert {change.answer for change in diagnosis.changes} == {"does not mend"}
+    assert {change.answer for change in diagnosis.changes} == {"does not prevent"}
     assert lines(diagnosis) == [
         "no single step decides it: without any one of them, never_above is still violated, or what it is about no "
         "longer happens"
@@ -260,20 +260,20 @@ CLUSTER = Spec(
 )
 
 
-def mending(spec: Spec[Cluster]) -> list[str]:
+def preventing(spec: Spec[Cluster]) -> list[str]:
     diagnosis = diagnose(ENGINES["oracle"](spec, Limits()))
     assert diagnosis is not None
-    return [change.name for change in diagnosis.mending]
+    return [change.name for change in diagnosis.preventing]
 
 
 def test_a_write_is_never_why_it_is_lost_and_a_symmetric_failure_is() -> None:
     """In the whole spec, the other broker may fail instead. Among the steps of the counterexample, none else does."""
-    assert mending(CLUSTER) == ["fail(broker=0)", "elect(broker=1)"]
+    assert preventing(CLUSTER) == ["fail(broker=0)", "elect(broker=1)"]
 
 
 def test_without_a_premise_each_field_that_decides_must_still_change() -> None:
     """Without a failure, the leader does not change; without a write, the acknowledged records do not."""
-    assert mending(evolve(CLUSTER, properties=(evolve(nothing_lost, premise=None),))) == []
+    assert preventing(evolve(CLUSTER, properties=(evolve(nothing_lost, premise=None),))) == []
 
 
 def test_ctrl_c_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,7 +306,7 @@ def test_explore_says_what_decides_a_violation(tmp_path: Path) -> None:
     assert said in " ".join(run.out.split())
     assert said in " ".join((tmp_path / "r.html").read_text(encoding="utf-8").split())
     changes = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["diagnosis"]["changes"]
-    assert [change["tickets"] for change in changes if change["answer"] == "mends"] == [["KAFKA-13141"]]
+    assert [change["tickets"] for change in changes if change["answer"] == "prevents"] == [["KAFKA-13141"]]
     again = call("report", "r.json", "--html", "again.html", folder=tmp_path)
     assert again.code == 0, again.err
 

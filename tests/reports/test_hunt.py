@@ -452,8 +452,8 @@ def test_a_cause_of_kafka_that_nobody_has_named_is_mended_too(monkeypatch: pytes
     (own,) = report.specs
     assert [(cause.kind, cause.decided) for cause in own.causes] == [("without a name", True)] * 2
     first, second = sorted(own.causes, key=lambda cause: cause.violates, reverse=True)
-    assert (first.violates, first.mending) == ("reassignment_as_asked", ["override=replaced"])
-    assert "override_added=replaced" in second.mending
+    assert (first.violates, first.fixes) == ("reassignment_as_asked", ["override=replaced"])
+    assert "override_added=replaced" in second.fixes
     assert [search.verdict for search in own.searches] == ["holds"]
 
 
@@ -502,7 +502,7 @@ def test_a_loss_of_kafka_is_reduced_to_its_rule(tmp_path: Path) -> None:
     assert run.code == 1
     (own,) = run.json["specs"]
     (cause,) = own["causes"]
-    assert (cause["name"], cause["mending"]) == ("same_record=skipped", ["same_record=skipped"])
+    assert (cause["name"], cause["fixes"]) == ("same_record=skipped", ["same_record=skipped"])
     assert (cause["decided"], cause["is_shortest"], cause["length"]) == (True, True, 14)
     assert [search["verdict"] for search in own["searches"]] == ["holds"] * 4
 

@@ -32,7 +32,7 @@ from leadline.reports.reality import successes
 from leadline.reports.reality.counterexamples import counterexample
 from leadline.reports.reality.live import evidence, judged_blocks
 from leadline.reports.reality.objects import ReproductionReport, reproduction_object
-from leadline.reports.reality.schedules import Schedules, affected_release, bug_of, mended_release, schedules_of
+from leadline.reports.reality.schedules import Schedules, affected_release, bug_of, fixed_release, schedules_of
 from leadline.reports.reality.story import COLUMN, real_story, reproduction_page
 from leadline.reports.reality.successes import Try, page
 from tests.suite.page_text import text_of_html
@@ -46,7 +46,7 @@ def schedules() -> Schedules:
     """The schedules of a bug for the releases that `leadline reproduce` takes by default."""
     bug = bug_of(ARCHIVE, TICKET)
     affected = affected_release(bug, None)
-    return schedules_of(ARCHIVE, bug, affected, mended_release(bug, affected, None), counterexample)
+    return schedules_of(ARCHIVE, bug, affected, fixed_release(bug, affected, None), counterexample)
 
 
 def as_in_model(plan: AnyPlan, name: str, *, lost: bool = False) -> Replay:
@@ -78,9 +78,9 @@ def test_releases_that_do_not_fit_are_refused() -> None:
     with pytest.raises(LeadlineError, match=r"does not affect Kafka 3\.9\.1"):
         affected_release(bug, "3.9.1")
     with pytest.raises(LeadlineError, match="is also affected by KAFKA-13141"):
-        mended_release(bug, affected, "2.8.0")
+        fixed_release(bug, affected, "2.8.0")
     with pytest.raises(LeadlineError, match="must have the same kind of controller"):
-        mended_release(bug, affected, "3.9.1")
+        fixed_release(bug, affected, "3.9.1")
     with pytest.raises(LeadlineError, match="no counterexample"):
         bug_of(ARCHIVE, ARCHIVE.unreached[0].ticket)
 
@@ -88,9 +88,9 @@ def test_releases_that_do_not_fit_are_refused() -> None:
 def test_without_a_release_that_mended_it_the_event_that_decides_is_left_out() -> None:
     bug = bug_of(ARCHIVE, "KAFKA-14617")
     affected = affected_release(bug, "3.9.1-zk")
-    mended = mended_release(bug, affected, None)
-    assert mended is None
-    found = schedules_of(ARCHIVE, bug, affected, mended, counterexample)
+    fixed = fixed_release(bug, affected, None)
+    assert fixed is None
+    found = schedules_of(ARCHIVE, bug, affected, fixed, counterexample)
     assert found.control == affected
     assert "loses its log" in found.left_out
     assert not [step for step in found.control_plan.steps if step.sentence == found.left_out]
@@ -142,7 +142,7 @@ def test_a_schedule_that_does_not_get_going_shows_nothing(schedules: Schedules) 
 
 @pytest.mark.parametrize("change", ["lost", "made", "nothing decided"])
 def test_a_bug_is_not_absent_by_itself(schedules: Schedules, change: str) -> None:
-    """A record that the model keeps is lost, the refused step is made, or the mended rule decides no step."""
+    """A record that the model keeps is lost, the refused step is made, or the fixed rule decides no step."""
     plan = schedules.control_plan
     assert isinstance(plan, Plan)
     replay = as_in_model(plan, "2.8.1", lost=change == "lost")

@@ -183,7 +183,7 @@ def test_no_field_of_a_run_is_lost_when_it_is_written() -> None:
         statistics=statistics,
         properties=(seen,),
         origin=Origin("0.1", "leadline explore", "2026-01-01T00:00:00+00:00"),
-        diagnosis=Diagnosis("safe", (Change("rule", "truncation=fetch", "mends", "kafka/2.8", ("KIP-595",)),)),
+        diagnosis=Diagnosis("safe", (Change("rule", "truncation=fetch", "prevents", "kafka/2.8", ("KIP-595",)),)),
         known_bugs_outside=("KAFKA-13141",),
         sought=("safe",),
     )
