@@ -116,7 +116,8 @@ def dead_not_in_isr(state: Cluster) -> Iterator[str]:
 
 
 @invariant(
-    "at rest, each running replica has the leader and leader epoch that ZooKeeper has, and no other broker has one",
+    "once nothing is left to do, each running replica has the leader and leader epoch that ZooKeeper has, and "
+    "no other broker has one",
     source="KAFKA-6082; KAFKA-1120; KIP-380; KAFKA-13972",
     at_rest=True,
 )
@@ -141,7 +142,8 @@ def agreed_at_rest(state: Cluster) -> Iterator[str]:
 
 
 @invariant(
-    "at rest, no reassignment is in progress, if all requested brokers are running and the partition has a leader",
+    "once nothing is left to do, no reassignment is in progress, if all requested brokers are running and the "
+    "partition has a leader",
     source="KIP-455: a reassignment completes once its replicas are in the ISR",
     at_rest=True,
 )
@@ -173,7 +175,8 @@ def isr_within_replicas_at_rest(state: Cluster) -> Iterator[str]:
 
 
 @invariant(
-    "at rest, the partition has a leader that knows that it leads, if a member of the ISR is running",
+    "once nothing is left to do, the partition has a leader that knows that it leads, if a member of the ISR "
+    "is running",
     source="KAFKA-1120: a restarted leader is told nothing",
     at_rest=True,
 )
@@ -193,7 +196,7 @@ def led_at_rest(state: Cluster) -> Iterator[str]:
 
 
 @invariant(
-    "at rest, there is an active controller that brokers obey",
+    "once nothing is left to do, there is an active controller that brokers obey",
     source="KAFKA-6082: two steps of an election",
     at_rest=True,
 )
@@ -209,7 +212,7 @@ def controlled_at_rest(state: Cluster) -> Iterator[str]:
 
 
 @invariant(
-    "at rest, the leader can change the ISR",
+    "once nothing is left to do, the leader can change the ISR",
     source="KAFKA-14154: a leader waits for an answer that does not come; KAFKA-2729",
     at_rest=True,
 )
