@@ -16,21 +16,6 @@ from leadline.checker.support.inspection import is_a
 from leadline.checker.values import refusal, same
 
 
-class NewKind(Exception):
-    """Raised when a new value makes it necessary to count copies of a slot as reads.
-
-    An earlier call copied the slot without reading it. The code of that call may compare values of certain types with
-    ``is``, and the new value is the slot's first value of such a type.
-
-    Attributes:
-        slot: the index of the slot.
-    """
-
-    def __init__(self, slot: int) -> None:
-        self.slot = slot
-        super().__init__(slot)
-
-
 class NoValue(enum.Enum):
     """The class of the constant `NO_VALUE`, which stands for a missing value."""
 
@@ -102,18 +87,12 @@ class Kinds:
 _PLAIN = frozenset((int, bool, str, bytes, float, type(None)))
 
 
-def kind_of(value: object) -> type:
-    """Return the type of a value. For a class, return `type`, even if the class has a different metaclass."""
-    return type if isinstance(value, type) else type(value)
-
-
 class Domain:
     """The values that have occurred in a slot, in the order in which they were found.
 
     Parameters:
         slot: the index of the slot.
         path: the location of the slot in the state, for messages.
-        read_when_copied: whether copying the slot counts as reading it.
         kinds: the object that collects the classes, functions and modules that occur in the values.
         split: the path of the part of the state that the search has split, and to which the slot belongs. None if the
             slot is a place of the state by itself; see `places`.
@@ -122,7 +101,6 @@ class Domain:
     Attributes:
         values: the values. The rows that represent states contain indices into this list instead of the values
             themselves.
-        types: the types of the values.
         numbers: the index of each value.
     """
 
@@ -130,17 +108,14 @@ class Domain:
         self,
         slot: int,
         path: str,
-        read_when_copied: bool,
         kinds: Kinds,
         split: str | None = None,
         places: Places | None = None,
     ) -> None:
-        self.slot, self.path, self.read_when_copied, self._kinds = slot, path, read_when_copied, kinds
+        self.slot, self.path, self._kinds = slot, path, kinds
         self._split, self._places = split, places
         self.values: list[Any] = []
-        self.types: set[type] = set()
         self.numbers: dict[object, int] = {}
-        self._copied: frozenset[type] = frozenset()
 
     @property
     def is_part(self) -> bool:
@@ -151,8 +126,6 @@ class Domain:
         """Return the index of a value in `values`, adding the value if it is new.
 
         Raises:
-            NewKind: if the value is the first of its type in this slot, and code that copied the slot may compare
-                values of this type with ``is``.
             SpecError: if the value is equal to an earlier value but not the same, such as ``True`` and ``1``.
             ShapeChanged: the same, if only a part that the search has split has both values. The part as a whole need
                 not have two values that are equal.
@@ -162,11 +135,6 @@ class Domain:
             self._kinds.note(value, self.path)
             if self._places is not None:
                 self._places.check(value)
-            kind = kind_of(value)
-            if kind not in self.types:
-                if kind in self._copied:
-                    raise NewKind(self.slot)
-                self.types.add(kind)
             number = len(self.values)
             self.values.append(canonical(value))  # first, so that after an interrupt every number has a value
             self.numbers[value] = number
@@ -190,28 +158,6 @@ class Domain:
                 self.values.append(self.values[0])  # `number` returns 0 for this value, so the new number is never used
             else:
                 self.number(value)
-
-    def can_be_copied(self, told_apart: frozenset[type]) -> bool:
-        """Return whether code can copy the slot without the copy counting as a read.
-
-        Parameters:
-            told_apart: the types whose values the code may compare with ``is``.
-        """
-        return not self.read_when_copied and self.types.isdisjoint(told_apart)
-
-    def note_copy(self, told_apart: frozenset[type]) -> None:
-        """Record that a call copied the slot without reading it, and that the result of this call is reused.
-
-        Parameters:
-            told_apart: the types whose values the code of the call may compare with ``is``.
-
-        Raises:
-            NewKind: if the slot has meanwhile taken a value of such a type, so that copying the slot counts as reading
-                it.
-        """
-        if not self.can_be_copied(told_apart):
-            raise NewKind(self.slot)
-        self._copied |= told_apart
 
     def forget(self, first: int) -> None:
         """Remove all values whose index is at least `first`."""

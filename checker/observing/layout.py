@@ -64,7 +64,6 @@ class Layout:
         state: an initial state.
         whole: the paths of parts that must not be split, because their structure differs between states.
         apart: additional parts to split, given as path patterns; see `pattern`.
-        read_when_copied: the slots that count as read even when code only copies them.
         many_values: the number of distinct values at which an unsplit part counts as crowded.
 
     Attributes:
@@ -80,11 +79,10 @@ class Layout:
         state: Any,
         whole: frozenset[str] = frozenset(),
         apart: frozenset[str] = frozenset(),
-        read_when_copied: frozenset[int] = frozenset(),
         many_values: int = DEFAULT.many_values,
     ) -> None:
         self._many_values = many_values
-        self._whole, self._apart, self._read_when_copied = whole, apart, read_when_copied
+        self._whole, self._apart = whole, apart
         self._name = type(state).__name__
         self.domains: list[Domain] = []
         self.members: list[tuple[str, object]] = []
@@ -261,7 +259,7 @@ class Layout:
             self.kinds.note(member, self._full(node.path))
             member = canonical(member)
             slot = self.slots
-            domain = Domain(slot, f"{self._full(node.path)}[{member!r}]", True, self.kinds, split=node.path)
+            domain = Domain(slot, f"{self._full(node.path)}[{member!r}]", self.kinds, split=node.path)
             for count in node.first_counts:
                 domain.number(count)
             self.members.append((node.path, member))
@@ -403,7 +401,7 @@ class Layout:
     def _leaf(self, path: str, is_part: bool, split: str | None) -> Leaf:
         slot, full = len(self.domains), self._full(path)
         places = Places(full) if is_part and split is None else None
-        self.domains.append(Domain(slot, full, slot in self._read_when_copied, self.kinds, split, places))
+        self.domains.append(Domain(slot, full, self.kinds, split, places))
         return Leaf(path, slot)
 
     def _node(self, value: Any, path: str, is_part: bool, split: str | None) -> Node:

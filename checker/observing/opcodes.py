@@ -11,6 +11,7 @@ This module also finds the names by which the code refers to other functions. `r
 
 from __future__ import annotations
 
+import ast
 import builtins
 import dis
 import enum
@@ -21,8 +22,8 @@ from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 from leadline.checker.observing.constructs import Construct
-from leadline.checker.observing.domains import kind_of
 from leadline.checker.observing.recording import Precision
+from leadline.checker.observing.source import operands_of
 from leadline.checker.support.inspection import is_a
 
 Instruction = tuple[str, Any]
@@ -109,62 +110,32 @@ class IdentityTest(NamedTuple):
     """A test such as ``left is right`` or ``left is not right``.
 
     Attributes:
-        taken_by: the names of the attributes through which the left operand is read from a state, or None if the left
-            operand may have a different source. If all of these attributes are fields, the left operand counts as read,
-            not only as copied, because accessing a field or indexing a tuple is recorded as a read.
-        right: the instructions that compute the right operand, or None if they are too complex.
+        right: the instructions that load the right operand: a name or a constant, and the attributes that follow it.
+            Empty if the operand is anything else.
+        of_type: whether the right operand is the result of calling the name `type` with this value.
     """
 
-    taken_by: frozenset[str] | None
-    right: tuple[Instruction, ...] | None
+    right: tuple[Instruction, ...]
+    of_type: bool = False
 
-    def told_apart(self, names: Mapping[str, Any]) -> type | None:
-        """Return the type of the right operand if the operand is a class or a constant of a supported type.
+    def has_one_object(self, names: Mapping[str, Any]) -> bool:
+        """Return whether the right operand is a class or a constant. Then no part of a state, and no view, can be the
+        same object unless it is equal to it.
 
         Parameters:
             names: the values of the global names.
-
-        Returns:
-            The type, or None if the right operand may be any other object. If the right operand is a class, the type is
-            `type`, even if the class has a different metaclass.
         """
-        if self.right is None:
-            return None
+        if not self.right or (self.of_type and "type" in names):
+            return False
         (name, argument), *rest = self.right
-        if name == "LOAD_COMMON_CONSTANT":  # the compiler adds a test for the built-in `any`, `all` or `tuple`
-            return kind_of(argument)
-        if rest and rest[-1] == ("LOAD_ATTR", "__class__"):
-            return type
-        if rest and rest[-1][0] == "CALL":
-            return type if (name, argument) == ("LOAD_GLOBAL", "type") and argument not in names else None
-        if name not in ("LOAD_CONST", "LOAD_GLOBAL") or any(step != "LOAD_ATTR" for step, _ in rest):
-            return None
+        if self.of_type or name == "LOAD_COMMON_CONSTANT" or (rest and rest[-1] == ("LOAD_ATTR", "__class__")):
+            return True  # the compiler adds a test for the built-in `any`, `all` or `tuple`
+        if name not in ("LOAD_CONST", "LOAD_GLOBAL"):
+            return False
         value = argument if name == "LOAD_CONST" else names.get(argument, getattr(builtins, argument, _UNKNOWN))
         for _, attribute in rest:
             value = vars(value).get(attribute, _UNKNOWN) if is_a(value, ModuleType, type) else _UNKNOWN
-        return kind_of(value) if is_a(value, *_SINGLETONS, int, str) else None
-
-
-class Remainder(NamedTuple):
-    """A use of ``%``.
-
-    If the left operand is a str, the operator formats text and does not accept a view in place of a tuple.
-
-    Attributes:
-        left: the instructions that compute the left operand, or None if they are too complex.
-        right: the instructions that compute the right operand, or None if they are too complex.
-    """
-
-    left: tuple[Instruction, ...] | None
-    right: tuple[Instruction, ...] | None
-
-    def is_number(self, names: Mapping[str, object]) -> bool:
-        """Return whether one operand is always a number. The operator then does not format a tuple.
-
-        Parameters:
-            names: the values of the global names.
-        """
-        return any(side is not None and _is_number(side, names) for side in (self.left, self.right))
+        return is_a(value, *_SINGLETONS, int, str)
 
 
 class Code(NamedTuple):
@@ -176,7 +147,9 @@ class Code(NamedTuple):
         attributes: the names of all attributes that occur, and strings that may be names of attributes.
         stored: the names of attributes that are assigned to or deleted.
         in_place: whether the operator ``|=`` occurs.
-        remainders: the uses of ``%``.
+        remainders: the two operands of each use of ``%``. If an operand is a str, the operator formats text, and does
+            not accept a view in place of a tuple. None if the source code cannot be read.
+        local_names: the names that are not global in the function or in a nested function.
         precision: the precision that the instructions allow.
         because: the construct that lowers the precision, or None if nothing lowers it.
         identity_tests: the tests with ``is`` and ``is not``.
@@ -186,65 +159,54 @@ class Code(NamedTuple):
     attributes: frozenset[str]
     stored: frozenset[str]
     in_place: bool
-    remainders: tuple[Remainder, ...]
+    remainders: tuple[tuple[ast.expr, ast.expr] | None, ...]
+    local_names: frozenset[str]
     precision: Precision
     because: Construct | None
     identity_tests: tuple[IdentityTest, ...]
 
 
 @functools.lru_cache(maxsize=4096)
-def read(code: CodeType, given_states: bool) -> Code:
-    """Summarize the instructions of a function.
-
-    Parameters:
-        code: the code of the function.
-        given_states: whether the function is an action, so that its first parameter is a state.
-    """
-    return _read(code, _rooted_names(code) if given_states else {})
-
-
-def _read(code: CodeType, roots: Mapping[str, frozenset[str]]) -> Code:
+def read(code: CodeType) -> Code:
+    """Summarize the instructions of a function."""
     global_names: set[tuple[str, ...]] = set()
     attributes: set[str] = set()
     stored: set[str] = set()
     in_place = False
-    remainders: list[Remainder] = []
-    tests: list[IdentityTest] = []
+    local = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
     instructions = list(_instructions(code))
+    tests = _identity_tests(instructions)
     for place, (name, argument) in enumerate(instructions):
-        before = instructions[:place]
         if name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
             taken = itertools.takewhile(lambda step: step[0] in _ATTRIBUTES, instructions[place + 1 :])
             global_names.add((argument, *(attribute for _, attribute in taken)))
         elif name in _ATTRIBUTES or name in _OTHER_ATTRIBUTES:
             attributes.add(argument)
             stored.update([argument] if name in ("STORE_ATTR", "DELETE_ATTR") else [])
-        elif name == "BINARY_OP" and argument in ("%", "%="):
-            remainders.append(Remainder(*_sides(before)))
         elif name == "BINARY_OP":
             in_place |= argument == "|="
-        elif name == "IS_OP":
-            begin = _operand(before)
-            right = None if begin is None else tuple(before[begin:])
-            tests.append(IdentityTest(_taken_by(before[:begin], roots), right))
-        elif name.endswith(("_IF_NONE", "_IF_NOT_NONE")):
-            tests.append(IdentityTest(_taken_by(before, roots), (("LOAD_CONST", None),)))
     precision, because = _allowed(code)
+    remainders = [
+        operands_of(step, code)
+        for step in dis.get_instructions(code)
+        if step.opname == "BINARY_OP" and step.argrepr in ("%", "%=")
+    ]
     for constant in _constants(code.co_consts):
         if isinstance(constant, str):
             attributes.update(part for part in constant.split(".") if part.isidentifier())
         elif isinstance(constant, CodeType):
-            inner = _read(constant, {name: roots[name] for name in constant.co_freevars if name in roots})
+            inner = read(constant)
             global_names |= inner.global_names
             attributes |= inner.attributes
             stored |= inner.stored
             in_place |= inner.in_place
+            local |= inner.local_names
             remainders += inner.remainders
             tests += inner.identity_tests
             if inner.precision < precision:
                 precision, because = inner.precision, inner.because
     names = frozenset(global_names), frozenset(attributes), frozenset(stored)
-    return Code(*names, in_place, tuple(remainders), precision, because, tuple(tests))
+    return Code(*names, in_place, tuple(remainders), frozenset(local), precision, because, tuple(tests))
 
 
 def _allowed(code: CodeType) -> tuple[Precision, Construct | None]:
@@ -315,110 +277,56 @@ def _instructions(code: CodeType) -> Iterator[Instruction]:
             yield name, argument
 
 
-def _operand(before: Sequence[Instruction]) -> int | None:
-    """Return the index of the first instruction that computes the value on top of the stack. Return None if this
-    instruction cannot be determined.
-    """
-    if not before:
-        return None
-    name, argument = before[-1]
-    if name in _LOADS:
-        return len(before) - 1
-    values = {"LOAD_ATTR": 1, "BINARY_SUBSCR": 2, "BINARY_OP": 2, "CALL": argument + 1 if name == "CALL" else 0}.get(
-        name, 0
-    )
-    begin: int | None = len(before) - 1 if values else None
-    for _ in range(values):
-        begin = None if begin is None else _operand(before[:begin])
-    return begin
+def _identity_tests(instructions: Sequence[Instruction]) -> list[IdentityTest]:
+    """Return the tests with ``is`` and ``is not`` among the instructions of a function."""
+    found = []
+    for place, (name, _) in enumerate(instructions):
+        if name == "IS_OP":
+            found.append(_identity_test(instructions[:place]))
+        elif name.endswith(("_IF_NONE", "_IF_NOT_NONE")):
+            found.append(IdentityTest((("LOAD_CONST", None),)))
+    return found
 
 
-def _sides(before: Sequence[Instruction]) -> tuple[tuple[Instruction, ...] | None, tuple[Instruction, ...] | None]:
-    """Return the instructions that compute each of the top two values on the stack. For a value whose instructions
-    cannot be determined, return None.
-    """
-    middle = _operand(before)
-    if middle is None:
-        return None, None
-    begin = _operand(before[:middle])
-    return None if begin is None else tuple(before[begin:middle]), tuple(before[middle:])
+def _identity_test(before: Sequence[Instruction]) -> IdentityTest:
+    """Return the test that an ``is`` makes after the given instructions."""
+    if before and before[-1] == ("CALL", 1):
+        argument = _loaded(before[:-1])
+        rest = before[: len(before) - 1 - len(argument)]
+        is_type = bool(argument) and bool(rest) and rest[-1] == ("LOAD_GLOBAL", "type")
+        return IdentityTest(argument if is_type else (), is_type)
+    return IdentityTest(_loaded(before))
 
 
-def _is_number(operand: Sequence[Instruction], names: Mapping[str, object]) -> bool:
-    """Return whether the result of the given instructions is certainly neither a str nor a tuple.
+def _loaded(before: Sequence[Instruction]) -> tuple[Instruction, ...]:
+    """Return the last instructions, if they load a name or a constant and then attributes; otherwise nothing."""
+    begin = len(before) - 1
+    while begin > 0 and before[begin][0] == "LOAD_ATTR":
+        begin -= 1
+    return tuple(before[begin:]) if begin >= 0 and before[begin][0] in _LOADS else ()
+
+
+def is_number(operand: ast.expr, names: Mapping[str, object], local: frozenset[str]) -> bool:
+    """Return whether the value of an expression is certainly neither a str nor a tuple.
 
     Strings and tuples do not support ``-`` or most other operators. They support ``+``, but not with a number.
 
     Parameters:
-        operand: the instructions.
+        operand: the expression.
         names: the values of the global names.
+        local: names that may not be global in the expression.
     """
-    (first, value), (name, argument) = operand[0], operand[-1]
-    if len(operand) == 1:
-        known = value if first == "LOAD_CONST" else names.get(value) if first == "LOAD_GLOBAL" else None
-        return type(known) in (int, float)
-    if name == "CALL":
-        return (first, value) == ("LOAD_GLOBAL", "len") and "len" not in names
-    if name != "BINARY_OP":
-        return False
-    if argument in ("+", "+="):
-        return any(side is not None and _is_number(side, names) for side in _sides(operand[:-1]))
-    return argument not in ("*", "%", "*=", "%=")
-
-
-def _taken_by(before: Sequence[Instruction], roots: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
-    """Return the attributes through which the value on top of the stack is read from a state. Return None if the value
-    may have a different source.
-    """
-    begin = _operand(before)
-    return None if begin is None else _of_chain(before[begin:], roots)
-
-
-def _of_chain(operand: Sequence[Instruction], roots: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
-    (name, argument), steps = operand[0], _LOADS | {"LOAD_ATTR", "BINARY_SUBSCR"}
-    if (
-        name not in ("LOAD_FAST", "LOAD_DEREF")
-        or argument not in roots
-        or any(step not in steps for step, _ in operand)
-    ):
-        return None
-    return roots[argument].union(attribute for step, attribute in operand if step == "LOAD_ATTR")
-
-
-def _rooted_names(code: CodeType) -> dict[str, frozenset[str]]:
-    """Return the local names that always refer to the state or to a part of it.
-
-    Returns:
-        A dict that maps each name to the attributes that lead from the state to the part.
-    """
-    instructions = list(_instructions(code))
-    assigned: dict[str, list[Sequence[Instruction]]] = {}
-    for place, (name, argument) in enumerate(instructions):
-        if name in ("STORE_FAST", "STORE_DEREF"):
-            begin = _operand(instructions[:place])
-            assigned.setdefault(argument, []).append(() if begin is None else instructions[begin:place])
-        elif name.startswith("STORE_FAST"):
-            return {}  # newer versions of Python combine two instructions
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            for name in _assigned_within(inner):
-                assigned.setdefault(name, []).append(())
-    parameters = code.co_varnames[: code.co_argcount]
-    roots: dict[str, frozenset[str]] = {name: frozenset() for name in parameters[:1] if name not in assigned}
-    while True:
-        more = dict(roots)
-        for name, values in assigned.items():
-            chains = [_of_chain(value, roots) if value else None for value in values]
-            if name not in parameters and None not in chains:
-                more[name] = frozenset[str]().union(*filter(None, chains))
-        if more == roots:
-            return roots
-        roots = more
-
-
-def _assigned_within(code: CodeType) -> Iterator[str]:
-    """Yield the variables of enclosing functions that a nested function assigns to or deletes."""
-    yield from (argument for name, argument in _instructions(code) if name in ("STORE_DEREF", "DELETE_DEREF"))
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _assigned_within(inner)
+    match operand:
+        case ast.Constant(value=value):
+            return type(value) in (int, float)
+        case ast.Name(id=name):
+            return name not in local and type(names.get(name)) in (int, float)
+        case ast.Call(func=ast.Name(id="len")):
+            return "len" not in local and "len" not in names
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return is_number(left, names, local) or is_number(right, names, local)
+        case ast.BinOp(op=op):
+            return not isinstance(op, ast.Mult | ast.Mod)
+        case ast.UnaryOp():
+            return True
+    return False

@@ -34,7 +34,7 @@ import attrs
 
 from leadline.checker.bag import Bag
 from leadline.checker.map import Map
-from leadline.checker.observing import lazy, opcodes
+from leadline.checker.observing import opcodes
 from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.objects import Origin, Walk, origin, referents
 from leadline.checker.observing.recording import Precision
@@ -115,9 +115,6 @@ _ATTRIBUTES = {
 _WRITERS = ("abc", "attr", "attrs", "collections", "dataclasses", "enum", "functools", "reprlib", "typing")
 """The libraries that generate methods of other classes. All reads by the generated methods can be recorded."""
 
-_GETTERS = ("__getattr__", "__getitem__")
-"""The methods through which a class can return any object for an attribute or an index."""
-
 _DATA = (int, str, bytes, float, complex, type(None), type(NotImplemented), type(Ellipsis), range, slice)
 
 _DESCRIPTORS: tuple[type, ...] = (
@@ -152,21 +149,15 @@ class Reach:
     Attributes:
         precision: how precisely calls to the function can be recorded.
         because: the construct that lowers the precision, or None if nothing lowers it.
-        told_apart: the types of the values with which ``is`` may compare a copied element.
     """
 
     def __init__(self, function: object, given: Sequence[object], copies: bool) -> None:
         self.precision = Precision.COPIES if copies else Precision.ELEMENTS
         self.because: Construct | None = None
-        self.told_apart: set[type] = set()
-        self._action = function if copies else None
         self._packages = _packages(function, given[0])
         self._roots: list[object] = []
         self._walk = Walk(self._look_at, self._members)
         self._named_in: dict[int, tuple[CodeType, str]] = {}
-        self._identity_tests: list[tuple[frozenset[str] | None, type]] = []
-        self._computed: set[str] = set()
-        self._computes_any = self._reenters = False
         self._stored: set[str] = set()
         self._global_names: set[str] = set()
         self._in_place = self._or_is_passed = False
@@ -200,22 +191,12 @@ class Reach:
         self._walk.meet(*([] if self._walk.met else self._roots), *values)
         self._roots += values
         self._walk.run()
-        for taken_by, told_apart in self._identity_tests:
-            if taken_by is None or self._reenters or self._computes_any or not self._computed.isdisjoint(taken_by):
-                self.told_apart.add(told_apart)
         if self._in_place and self._or_is_passed:  # a dictionary's ``|=`` can call it: see `SetView._after`
             self._lower(Precision.FIELDS, "operator.or_ beside |=")
         modules = [owner for owner in self._walk.owners.values() if is_a(owner, ModuleType)]
         for name in sorted(self._stored):
             if name in self._global_names or any(name in vars(module) for module in modules):
                 self._lower(Precision.FIELDS, f"{name}, a global name that may be assigned as an attribute")
-
-    def _meet(self, *values: object) -> None:
-        """Add objects that the code can reach. If the action itself is one of them, record that the code may call it
-        with an arbitrary state.
-        """
-        self._reenters |= self._action is not None and any(value is self._action for value in values)
-        self._walk.meet(*values)
 
     def _lower(self, precision: Precision, text: str, code: CodeType | None = None, wanted: str = "") -> None:
         """Lower the precision to the given maximum, unless it is already lower.
@@ -239,7 +220,7 @@ class Reach:
             if (self._walk.uses(name) or (_is_special(name) and _is_code(value)))
             and not (is_a(owner, type) and _is_written_by_library(value))
         ]
-        self._meet(*found)
+        self._walk.meet(*found)
         return found
 
     def _use(self, names: Iterable[str], text: str, code: CodeType | None = None) -> None:
@@ -266,22 +247,22 @@ class Reach:
                 self._lower_for_library(value.__module__ or value.__self__.__name__, value.__name__, value)
             else:
                 self._use([value.__name__], value.__qualname__)
-                self._meet(value.__self__)
+                self._walk.meet(value.__self__)
         elif is_a(value, *_DESCRIPTORS):
             self._use([value.__name__], value.__qualname__)
-            self._meet(stored(value, "__self__"))
+            self._walk.meet(stored(value, "__self__"))
         elif is_a(value, MethodType):
-            self._meet(value.__func__, value.__self__)
+            self._walk.meet(value.__func__, value.__self__)
         elif is_a(value, property):
-            self._meet(value.fget, value.fset, value.fdel)
+            self._walk.meet(value.fget, value.fset, value.fdel)
         elif is_a(value, staticmethod, classmethod):
-            self._meet(value.__func__)
+            self._walk.meet(value.__func__)
         elif is_a(value, functools.cached_property):
-            self._meet(value.func)
+            self._walk.meet(value.func)
         elif is_a(value, functools.partial):
-            self._meet(value.func, *value.args, *value.keywords.values())
+            self._walk.meet(value.func, *value.args, *value.keywords.values())
         elif is_a(value, GenericAlias) and value.__origin__ in _GENERIC:  # such as `set[int]()`
-            self._meet(value.__origin__, *value.__args__)
+            self._walk.meet(value.__origin__, *value.__args__)
         elif not is_a(value, str, bytes):
             self._look_at_object(value)
 
@@ -291,41 +272,40 @@ class Reach:
         if _is_generated(function):
             for value in held:
                 if type(value) is dict:  # of the cached properties, which only attrs reads
-                    self._meet(*value.values())
+                    self._walk.meet(*value.values())
                 elif not is_a(value, *_DESCRIPTORS):
-                    self._meet(value)
+                    self._walk.meet(value)
             return
-        self._meet(*held)
+        self._walk.meet(*held)
         module = function.__globals__.get("__name__")
         if self._is_library(module):
             self._lower_for_library(str(module), function.__name__, function)
             return
         self._note_names(held, code, "")
-        read = opcodes.read(code, function is self._action)
+        read = opcodes.read(code)
         if read.precision < self.precision:
             self.precision, self.because = read.precision, read.because
         self._stored |= read.stored
         self._in_place |= read.in_place
-        if not all(remainder.is_number(function.__globals__) for remainder in read.remainders):
-            self._lower(Precision.FIELDS, "% that may format text", code, "%")
+        for sides in read.remainders:
+            if not any(opcodes.is_number(side, function.__globals__, read.local_names) for side in sides or ()):
+                self._lower(Precision.FIELDS, "% that may format text", code, "%")
         for name, *attributes in read.global_names:
             self._global_names.add(name)
             if name in function.__globals__:
                 member = _member(function.__globals__[name], attributes)
                 self._note_names([member], code, name)
-                self._meet(member)
+                self._walk.meet(member)
             elif hasattr(builtins, name):
                 self._note_names([getattr(builtins, name)], code, name)
                 self._lower_for_library("builtins", name, getattr(builtins, name))
         inherited = {"__init__"} if function.__name__ == "__init__" else set()  # usually a call of `super().__init__`
         for name in read.attributes - inherited:
             self._use([name], name, code)
-        for test in read.identity_tests:
-            told_apart = test.told_apart(function.__globals__)
-            if told_apart is None:
-                self._lower(Precision.STATES, "is", code, "IS_OP")
-            else:
-                self._identity_tests.append((test.taken_by, told_apart))
+        if not all(test.has_one_object(function.__globals__) for test in read.identity_tests):
+            self._lower(Precision.STATES, "is", code, "IS_OP")
+        elif read.identity_tests:  # of which an `Unread` element would notice nothing
+            self.precision = min(self.precision, Precision.ELEMENTS)
 
     def _look_at_class(self, cls: type) -> None:
         for base in cls.__mro__:
@@ -338,34 +318,32 @@ class Reach:
         if not self._walk.own(cls):
             return
         if not self._is_library(type(cls).__module__):
-            self._meet(type(cls))
+            self._walk.meet(type(cls))
         if vars(cls).get("_is_protocol"):
             # an `isinstance` test with a protocol can test whether a field is set
             self._lower(Precision.FIELDS, f"protocol {cls.__name__}")
         self._use(vars(cls).get("__match_args__", ()), f"a pattern of {cls.__name__}")
         fields = vars(cls).get("__attrs_attrs__", ())
-        self._computed.update(vars(cls).keys() - {field.name for field in fields})
-        self._computes_any |= bool(fields) and any(_is_own_code(getattr(cls, name, None)) for name in _GETTERS)
         for field in fields:
             made = getattr(field.default, "factory", field.default)
             hooks = made, field.validator, field.converter, field.repr, field.eq_key, field.order_key, field.on_setattr
-            self._meet(*(hook for hook in hooks if hook is not attrs.NOTHING))
+            self._walk.meet(*(hook for hook in hooks if hook is not attrs.NOTHING))
 
     def _look_at_object(self, value: Any) -> None:
         cls = type(value)
         if cls.__module__ != "builtins":
-            self._meet(cls)
+            self._walk.meet(cls)
         if stored(value, "__wrapped__") is not None:  # for example, a cache
             self._lower(Precision.FIELDS, f"{cls.__name__} {stored(value, '__name__', '')}".strip())
-            self._meet(stored(value, "__wrapped__"))
+            self._walk.meet(stored(value, "__wrapped__"))
         if is_a(value, weakref.ReferenceType):
-            self._meet(value())
+            self._walk.meet(value())
         if cls in _HELD:
             held: dict[object, object] = stored(value, _HELD[cls])
             self._held.append((_HELD[cls], held))
-            self._meet(*held, *held.values())
+            self._walk.meet(*held, *held.values())
             return
-        self._meet(*(found.value for found in referents(value)))
+        self._walk.meet(*(found.value for found in referents(value)))
 
     def _note_names(self, values: Iterable[object], code: CodeType, name: str) -> None:
         """Record the name under which a function's code refers to the given values."""
@@ -425,15 +403,6 @@ def _line_of(wanted: str, code: CodeType) -> int | None:
         if wanted in (instruction.opname, instruction.argval, instruction.argrepr.removesuffix("=")):
             return line
     return None
-
-
-def _is_own_code(value: Any) -> bool:
-    """Return whether a member of a class is code of the spec."""
-    if is_a(value, FunctionType) and value.__globals__.get("__name__") == lazy.__name__:
-        return _is_own_code(value.__wrapped__)
-    if is_a(value, FunctionType):
-        return not _is_generated(value)
-    return value is not None and not is_a(value, *_DESCRIPTORS)
 
 
 def _is_code(value: Any) -> bool:

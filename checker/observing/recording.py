@@ -68,14 +68,11 @@ class Recorder:
         layout: the layout of the states.
         rows: the row of each state: the indices of the values in its slots.
         precision: the precision with which reads are recorded.
-        told_apart: the types whose values the code may compare with ``is``. If a slot can have a value of these types,
-            copying the slot counts as reading it.
 
     Attributes:
         reads: the value index of each slot that was read, keyed by slot. The slots of the second state begin at
             `SECOND`.
         enumerated: the collections whose members all count as read, even members that are found later.
-        copied: the slots that were copied without being read.
         looked_at: whether the code used the value of an element that it was only expected to copy.
         escaped: whether the code may have read a value without the read being recorded.
         constructs: the unsupported code in loops over collections.
@@ -86,12 +83,10 @@ class Recorder:
         layout: Layout,
         *rows: Sequence[int],
         precision: Precision = Precision.ELEMENTS,
-        told_apart: frozenset[type] = frozenset(),
     ) -> None:
         self._domains = layout.domains
-        self.layout, self.precision, self.told_apart = layout, precision, told_apart
+        self.layout, self.precision = layout, precision
         self.reads: dict[int, int] = {}
-        self.copied: set[int] = set()
         self.looked_at = self.escaped = self._has_ended = False
         self.enumerated: set[Collection] = set()
         self.constructs: set[Construct] = set()
@@ -255,14 +250,8 @@ class Recorder:
         """Return the object that represents an element of a tuple that the code iterates over. If the element does not
         have to be read, return an `Unread` object, which the code can only copy.
         """
-        if (
-            type(node) is not Leaf
-            or self.precision < Precision.COPIES
-            or node.slot + offset in self.reads
-            or not self.layout.domains[node.slot].can_be_copied(self.told_apart)
-        ):
+        if type(node) is not Leaf or self.precision < Precision.COPIES or node.slot + offset in self.reads:
             return self.value(node, offset)
-        self.copied.add(node.slot)
         return Unread(self, node.slot)
 
     def changes(self, recorded: object, successor: object, state: object) -> dict[int, int]:

@@ -31,7 +31,6 @@ from leadline.checker.engines.learning.learn_or_call import (
 )
 from leadline.checker.engines.learning.restart import Crowded
 from leadline.checker.engines.memory import Memory
-from leadline.checker.observing.domains import NewKind
 from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.properties import always_eventually, step_invariant, step_witness
 from leadline.checker.result import Learning, Statistics, StopKind
@@ -230,7 +229,7 @@ def test_liveness_is_decided_after_any_change_of_form(forms: list[str]) -> None:
     assert "to_objects" in forms
 
 
-@pytest.mark.parametrize("change", [ShapeChanged("tiles"), NewKind(0), NotRecorded(1), Crowded(frozenset({"other"}))])
+@pytest.mark.parametrize("change", [ShapeChanged("tiles"), NotRecorded(1), Crowded(frozenset({"other"}))])
 def test_an_attempt_continues_where_the_last_one_was(change: Exception) -> None:
     """Only where a learned result was wrong, the search returns to the states that it found by calls."""
     expand, begun = CompiledSearch._expand, list[int]()

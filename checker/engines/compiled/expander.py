@@ -118,7 +118,7 @@ class Expander(Generic[S]):
         Raises:
             StopSearch: if the time or the memory is used up, or if the tables are full.
             SpecError: if an action or a property raised an exception or is not a pure function.
-            ShapeChanged, NotRecorded, NewKind: if the search must start again; see `Adjustments`.
+            ShapeChanged, NotRecorded: if the search must start again; see `Adjustments`.
         """
         store, count = self.store, self.store.stored
         self.learner.compare(store.states, first, last)
@@ -152,7 +152,7 @@ class Expander(Generic[S]):
             The parts of the block, and the next states of each part.
 
         Raises:
-            StopSearch, SpecError, ShapeChanged, NotRecorded, NewKind: see `find`.
+            StopSearch, SpecError, ShapeChanged, NotRecorded: see `find`.
         """
         while True:
             found = self._generated(first, last, wanted)
@@ -299,7 +299,7 @@ class Expander(Generic[S]):
         Raises:
             StopSearch: if the tables are full.
             SpecError: if the action raised an exception or is not a pure function.
-            ShapeChanged, NotRecorded, NewKind: if the search must start again; see `Adjustments`.
+            ShapeChanged, NotRecorded: if the search must start again; see `Adjustments`.
         """
         return bool(self.learner.ask(tree, self.row(index), self.store.count))
 

@@ -66,7 +66,7 @@ class LivenessCheck(Generic[S]):
     Raises:
         StopSearch: if the time or the memory is used up.
         SpecError: if an action or a property raised an exception or is not a pure function.
-        ShapeChanged, NotRecorded, NewKind: if the search must start again; see `Adjustments`.
+        ShapeChanged, NotRecorded: if the search must start again; see `Adjustments`.
     """
 
     def __init__(self, expander: Expander[S], levels: Sequence[int], steps: int) -> None:

@@ -148,7 +148,7 @@ class Resumption(Generic[S]):
 
     def _layout(self) -> Layout:
         given = self._adjustments
-        return Layout(self.spec.initials()[0], given.whole, given.apart, given.read_when_copied)
+        return Layout(self.spec.initials()[0], given.whole, given.apart)
 
     def _holders(self) -> list[list[int]]:
         """Return, for each value index of each slot, the first state that contains it, or -1 if there is none."""

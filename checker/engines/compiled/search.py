@@ -215,7 +215,7 @@ class CompiledSearch(Generic[S]):
         Raises:
             HandOver: if the next level must be expanded by a different engine.
             SpecError: if an action or a property raised an exception or is not a pure function.
-            ShapeChanged, NotRecorded, NewKind, Crowded: if the search must start again; see `Adjustments`.
+            ShapeChanged, NotRecorded, Crowded: if the search must start again; see `Adjustments`.
         """
         return self.ended(attempt(self.budget, self._search, self._out_of_memory))
 

@@ -24,7 +24,6 @@ from leadline.checker.observing.apart import Divided, Position, Run, lasting
 from leadline.checker.observing.blocks import Place, Whole
 from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.definitions import with_arguments
-from leadline.checker.observing.domains import NewKind
 from leadline.checker.observing.filters import are_off
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import differ, make_lazy
@@ -85,7 +84,6 @@ class Call:
     Attributes:
         reads: the slots that the call read, each with the index of its value, in the order in which they were read. The
             slots of the state after a step are numbered starting with `SECOND`.
-        copied: the slots whose values the call copied to a next state without reading them.
         enumerated: the paths of the sets and bags that the call iterated over. It has therefore read all their members.
         constructs: code in the body of a loop over a collection, if the analysis does not support this code. Because of
             it, members count as read even if the call did not need them.
@@ -94,7 +92,6 @@ class Call:
     """
 
     reads: dict[int, int]
-    copied: set[int]
     enumerated: set[str]
     gave: list[Outcome] | bool | float
     constructs: frozenset[Construct] = frozenset()
@@ -140,7 +137,6 @@ class Caller(Generic[S]):
             false.
         precision: for each tree, the precision with which its calls are recorded.
         lowered_by: for each tree, the code that caused the precision to be lowered, or None if it was not lowered.
-        told_apart: for each tree, the types whose equal values the function may distinguish by identity.
         apart: for each tree, whether calls are divided into parts, each with its own decision tree; see the module
             `apart`.
         whole_because: the code that prevents a predicate from being divided, keyed by the tree of the predicate.
@@ -170,7 +166,6 @@ class Caller(Generic[S]):
         self.distance_tree = self.first_step + len(self.step_checks)
         self._reach = self._reached()
         self.precision = [reach.precision for reach in self._reach]
-        self.told_apart = [frozenset(reach.told_apart) for reach in self._reach]
         self.lowered_by = [self._in_function(tree, reach.because) for tree, reach in enumerate(self._reach)]
         for tree in given_states:
             self.precision[tree] = Precision.STATES
@@ -224,7 +219,6 @@ class Caller(Generic[S]):
             if reach.precision < self.precision[tree]:
                 self.lowered_by[tree] = self._in_function(tree, reach.because)
             self.precision[tree] = min(self.precision[tree], reach.precision)
-            self.told_apart[tree] = frozenset(reach.told_apart)
             if self.apart[tree] and (changed := lasting(reach.met, reach.stored)):
                 self._remains_whole(tree, Whole(changed))
         self._looks_at_identity = self._may_look_at_identity()
@@ -256,8 +250,6 @@ class Caller(Generic[S]):
             SpecError: if the function raised an exception or is not pure.
             ShapeChanged: if a component has a different shape than in the initial state.
             NotRecorded: if the reads of the call cannot be recorded precisely enough.
-            NewKind: if the call writes a value of a new type to a slot that earlier calls have copied without reading
-                it, and the functions of these calls may distinguish values of this type by identity.
         """
         make_lazy(self._classes)
         began = time.perf_counter()
@@ -309,7 +301,7 @@ class Caller(Generic[S]):
             self.whole_because[tree] = Construct.of(error.text, code, error.line or None)
 
     def _recorder(self, tree: int, rows: tuple[Row, ...]) -> Recorder:
-        return Recorder(self.layout, *rows, precision=self.precision[tree], told_apart=self.told_apart[tree])
+        return Recorder(self.layout, *rows, precision=self.precision[tree])
 
     def _take(self, tree: int, row: Row) -> Call:
         """Call an action on a real state, and again on a lazy state to record the slots that it reads."""
@@ -331,7 +323,7 @@ class Caller(Generic[S]):
                 recorder.changes(seen, successor, state) for seen, (_, successor) in zip(recorded, direct, strict=True)
             ]
             del recorded
-        except (NewKind, ShapeChanged, SpecError):
+        except (ShapeChanged, SpecError):
             raise
         except Mismatch as error:
             raise NotRecorded(tree) from error
@@ -363,7 +355,7 @@ class Caller(Generic[S]):
         if self.tuning.in_order and len(direct) > 1:
             order = sorted(range(len(direct)), key=lambda place: content("", direct[place][1], is_part=True))
             gave = [gave[place] for place in order]
-        return Call(reads, recorder.copied, _paths(recorder.enumerated), gave, frozenset(recorder.constructs))
+        return Call(reads, _paths(recorder.enumerated), gave, frozenset(recorder.constructs))
 
     def label_of(self, instance: ActionInstance[S]) -> int:
         """Return the number of an action instance for an `Outcome`."""
@@ -568,7 +560,7 @@ class Caller(Generic[S]):
                 reads.setdefault(slot, number)
         if self.tuning.compared and gave != self.shown_by(tree, [*map(self.layout.state, rows)]):
             raise NotRecorded(tree)
-        return Call(reads, set(), enumerated, gave, frozenset(constructs), run.positions, divided.undivided)
+        return Call(reads, enumerated, gave, frozenset(constructs), run.positions, divided.undivided)
 
     def _evaluate(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Call a predicate or `Spec.distance` on lazy states, and record the slots that it reads.
@@ -603,7 +595,7 @@ class Caller(Generic[S]):
                 and gave != self._given_by(tree, [*map(self.layout.state, rows)])
             ):
                 raise NotRecorded(tree)
-        return Call(recorder.reads, set(), _paths(recorder.enumerated), gave, frozenset(recorder.constructs))
+        return Call(recorder.reads, _paths(recorder.enumerated), gave, frozenset(recorder.constructs))
 
 
 def _failing(failure: BaseException) -> Construct:

@@ -165,7 +165,7 @@ class Helpers:
             Each call in `jobs`, with its reads and its result.
 
         Raises:
-            SpecError, ShapeChanged, NotRecorded, NewKind: see `Caller.make`.
+            SpecError, ShapeChanged, NotRecorded: see `Caller.make`.
         """
         if self._busy or any(helper.has_gone for helper in self._running):
             self._count = 0  # pipes may still hold results of an earlier request that was interrupted

@@ -76,7 +76,7 @@ class Learner(Generic[S]):
         Raises:
             StopSearch: if the tables are full.
             SpecError: if an action, a property or the distance raised an exception or is not pure.
-            ShapeChanged, NotRecorded, NewKind: if the search must start again; see `Adjustments`.
+            ShapeChanged, NotRecorded: if the search must start again; see `Adjustments`.
         """
         effort = self.tables.effort
         jobs = [job for job, wanted in asked if effort.is_worthwhile(job[0], wanted, states)]
@@ -163,7 +163,7 @@ class Learner(Generic[S]):
             The result; see `call`.
 
         Raises:
-            StopSearch, SpecError, ShapeChanged, NotRecorded, NewKind: see `learn`.
+            StopSearch, SpecError, ShapeChanged, NotRecorded: see `learn`.
         """
         tables = self.tables
         known = tables.gives(tree, row)

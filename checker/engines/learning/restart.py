@@ -6,7 +6,6 @@ import attrs
 
 from leadline.checker.engines.learning.calls import NotRecorded
 from leadline.checker.errors import SpecError
-from leadline.checker.observing.domains import NewKind
 from leadline.checker.observing.nodes import ShapeChanged
 
 
@@ -22,9 +21,9 @@ class Crowded(Exception):
         super().__init__(patterns)
 
 
-Change = ShapeChanged | Crowded | NotRecorded | NewKind
+Change = ShapeChanged | Crowded | NotRecorded
 
-CHANGES = (ShapeChanged, Crowded, NotRecorded, NewKind)
+CHANGES = (ShapeChanged, Crowded, NotRecorded)
 """The exceptions that make a search start again with other adjustments."""
 
 
@@ -38,13 +37,11 @@ class Adjustments:
         apart: the path patterns of those parts of the state that are split into several slots; see `Layout`.
         given_states: the indices of the decision trees of functions that are called on real states, because their reads
             cannot be recorded.
-        read_when_copied: the slots that count as read if a call copies them to a next state.
     """
 
     whole: frozenset[str] = frozenset()
     apart: frozenset[str] = frozenset()
     given_states: frozenset[int] = frozenset()
-    read_when_copied: frozenset[int] = frozenset()
 
     def after(self, change: Change) -> Adjustments:
         """Return the adjustments for the next attempt at the search.
@@ -66,15 +63,12 @@ class Adjustments:
 
     def _with(self, change: Change) -> Adjustments:
         match change:
-            case ShapeChanged():  # the slots get new numbers, so the old numbers in `read_when_copied` are invalid
-                whole = self.whole | {change.path}
-                return attrs.evolve(self, whole=whole, read_when_copied=frozenset())
+            case ShapeChanged():
+                return attrs.evolve(self, whole=self.whole | {change.path})
             case Crowded():
-                return attrs.evolve(self, apart=self.apart | change.patterns, read_when_copied=frozenset())
+                return attrs.evolve(self, apart=self.apart | change.patterns)
             case NotRecorded():
                 return attrs.evolve(self, given_states=self.given_states | {change.tree})
-            case NewKind():
-                return attrs.evolve(self, read_when_copied=self.read_when_copied | {change.slot})
 
 
 NO_ADJUSTMENTS = Adjustments()

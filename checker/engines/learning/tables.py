@@ -126,7 +126,7 @@ class TransitionTables(Generic[S]):
             given as its position among the predicates.
 
     Raises:
-        ShapeChanged, NewKind: if the adjustments do not fit the given states; see `Adjustments`.
+        ShapeChanged: if the adjustments do not fit the given states; see `Adjustments`.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class TransitionTables(Generic[S]):
         tuning: Tuning = DEFAULT,
         with_distance: bool = False,
     ) -> None:
-        given = adjustments.whole, adjustments.apart, adjustments.read_when_copied
+        given = adjustments.whole, adjustments.apart
         self.spec, self.layout = spec, Layout(spec.initials()[0], *given, tuning.many_values)
         if saved is not None:
             saved.give(self.layout)
@@ -168,7 +168,9 @@ class TransitionTables(Generic[S]):
         self._packed, self._packing = 0, Packing([])
         self._leaves: dict[tuple[_Written, ...], int] = {}
         self._leaves_of_distances: dict[float, int] = {}
-        self._learned_as = self._recorded_as()
+        self._learned_as: list[tuple[Precision, frozenset[Place] | None]] = [
+            (precision, None) for precision in self.caller.precision
+        ]
         self._enumerating: dict[str, set[int]] = {}
         self._members = 0
 
@@ -332,8 +334,6 @@ class TransitionTables(Generic[S]):
             SpecError: if the tree has a different path or result for these values, which means that the function is not
                 pure.
             TablesFull: if there is no room for the path.
-            NewKind: if the call copied a slot without reading it, and the called function may distinguish values of
-                this slot by identity.
         """
         self.effort.learned[tree] += 1
         if call.undivided != self.caller.undivided(tree):
@@ -342,12 +342,11 @@ class TransitionTables(Generic[S]):
             self._loops.setdefault(tree, set()).update(call.constructs)
         if self.agreed is not None and call.writes_beyond(self.agreed):
             self._unsure.add(tree)
-        for slot in call.copied:
-            self.layout.domains[slot].note_copy(self.caller.told_apart[tree])
         for path in call.enumerated:
             self._enumerating.setdefault(path, set()).add(tree)
-        if self._learned_as[tree] != (self.caller.precision[tree], self.caller.told_apart[tree], call.undivided):
-            self._learned_as[tree] = self.caller.precision[tree], self.caller.told_apart[tree], call.undivided
+        recorded_as = self.caller.precision[tree], call.undivided
+        if self._learned_as[tree] != recorded_as:
+            self._learned_as[tree] = recorded_as
             self.forest.forget(tree)  # with a different precision, calls may read the slots in a different order
         first, *others = call.positions or (Position((), call.reads),)
         place, reads = tree, first.reads
@@ -368,9 +367,6 @@ class TransitionTables(Generic[S]):
         if call.enumerated:  # members may be read in the arbitrary order of a set
             reads = self.forest.in_its_order(place, reads, *rows)
         self.forest.learn(tree, reads, leaf, place)
-
-    def _recorded_as(self) -> list[tuple[Precision, frozenset[type], frozenset[Place] | None]]:
-        return [(*each, None) for each in zip(self.caller.precision, self.caller.told_apart, strict=True)]
 
     def _note_reads(self, predicate: int, slots: Iterable[int]) -> None:
         noted = self.slots_read[predicate]

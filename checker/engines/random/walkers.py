@@ -39,7 +39,6 @@ from leadline.checker.engines.random.block import Block
 from leadline.checker.engines.random.coverage import WalkCoverage
 from leadline.checker.engines.random.distinct_estimate import StateSample
 from leadline.checker.engines.random.frontier import Frontier, Reached
-from leadline.checker.observing.domains import NewKind
 from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.properties import DEADLOCK, Kind, Property
 from leadline.checker.result import ActionCount, Statistics, Verified, WalkCounts
@@ -198,7 +197,7 @@ class Walks(Generic[S]):
                     try:
                         self._convert(before, self._new_expander())
                         break
-                    except (ShapeChanged, NewKind) as again:
+                    except ShapeChanged as again:
                         change = again
 
     def _convert(self, before: Expander[S], expander: Expander[S]) -> None:
@@ -424,7 +423,7 @@ class Walks(Generic[S]):
             StopSearch: if the time limit is exceeded, or the tables are full.
             SpecError: if the function raised an exception, is not pure, or did not return a finite number of at least
                 0.
-            ShapeChanged, NotRecorded, NewKind: if the search must change its adjustments; see `Adjustments`.
+            ShapeChanged, NotRecorded: if the search must change its adjustments; see `Adjustments`.
         """
         expander, tree = self.expander, self.expander.tables.caller.distance_tree
         codes, distances = expander.leaves(indices, tree, 1)[:, 0], np.zeros(len(indices))

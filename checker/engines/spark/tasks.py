@@ -22,7 +22,6 @@ from leadline.checker.engines.spark.storage import Block, Storage
 from leadline.checker.engines.spark.visited import ShardStates
 from leadline.checker.engines.spark.worker import Run, Worker, loaded
 from leadline.checker.errors import LeadlineError
-from leadline.checker.observing.domains import NewKind
 from leadline.checker.observing.nodes import ShapeChanged
 
 S = TypeVar("S")
@@ -178,7 +177,7 @@ def answering(task: Callable[..., T]) -> Callable[..., T | Failure]:
     def run(*arguments: object) -> T | Failure:
         try:
             return task(*arguments)
-        except (LeadlineError, NewValues, NewKind, ShapeChanged, NotRecorded, StopSearch) as error:
+        except (LeadlineError, NewValues, ShapeChanged, NotRecorded, StopSearch) as error:
             return Failure(error)
 
     return run

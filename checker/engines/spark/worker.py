@@ -153,7 +153,7 @@ class Worker(Generic[S]):
         Raises:
             NewValues: if the driver has not assigned indices to some values.
             SpecError: if an action or a property raised an exception or is not a pure function.
-            ShapeChanged, NotRecorded, NewKind: if the search must be restarted; see `Adjustments`.
+            ShapeChanged, NotRecorded: if the search must be restarted; see `Adjustments`.
         """
         expander, states = self.expander, level["state"]
         count = len(states)
