@@ -8,6 +8,7 @@ a ``return value`` needs no check after a call, so nothing is added to the calls
 
 from __future__ import annotations
 
+import ast
 import dis
 import functools
 import inspect
@@ -15,12 +16,14 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
-from types import CodeType, FunctionType, GeneratorType, MethodType
-from typing import Any, TypeVar
+from types import CodeType, FunctionType, GeneratorType, MethodType, ModuleType
+from typing import Any, TypeVar, cast
 
 import attrs
 
 from leadline.checker.errors import LeadlineError, SpecError, raised
+from leadline.checker.support.inspection import is_a
+from leadline.checker.support.source import codes_in, definition_of
 
 T = TypeVar("T")
 
@@ -301,6 +304,7 @@ def _called(function: object) -> CodeType | None:
     return function.__code__ if isinstance(function, FunctionType) else None
 
 
+@functools.lru_cache(maxsize=4096)
 def _returning_line(code: CodeType) -> int | None:
     """Return the line in which a generator function returns a value other than the constant None, or None if it never
     does. A lambda returns the value of its ``yield``, and has no statement that could return another.
@@ -316,6 +320,69 @@ def _returning_line(code: CodeType) -> int | None:
             return (each.positions and each.positions.lineno) or code.co_firstlineno
         before = each
     return None
+
+
+def refuse_dropped(owner: str, function: object, gives: Gives) -> None:
+    """Check that no statement ``yield from helper(...)`` drops a value that a generator function returns.
+
+    Which function a statement calls is known by its name: a global or nested function, a variable of an enclosing
+    function, or a member of a module or a class that is global.
+
+    Parameters:
+        owner: the name of the function in messages.
+        function: the function. The generator functions that it calls are checked too.
+        gives: what the function must give.
+
+    Raises:
+        SpecError: if a value is dropped. ``_ = yield from helper(...)`` shows that it is not wanted.
+    """
+    waiting, met = [function], set[CodeType]()
+    while waiting:
+        function = waiting.pop()
+        code = _called(function)
+        if code is None or code in met or not _delegates(code):
+            continue
+        met.add(code)
+        helpers = list(_helpers(function, code))
+        waiting += [helper for _, helper, _ in helpers]
+        returning = {name for name, _, inner in helpers if _returning_line(inner) is not None}
+        for statement in ast.walk(definition_of(code) or ast.Module([], [])) if returning else ():
+            match statement:
+                case ast.Expr(value=ast.YieldFrom(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)))):
+                    if name in returning:
+                        raise SpecError(
+                            f"{owner} drops the value that {name} returns: yield {gives.yields}, or write "
+                            f"_ = yield from {name}(...){place(function, statement.lineno)}"
+                        )
+
+
+def _delegates(code: CodeType) -> bool:
+    """Return whether a function, or a function in it, contains ``yield from``."""
+    return any(dis.opmap["GET_YIELD_FROM_ITER"] in each.co_code[::2] for each in codes_in(code))
+
+
+def _helpers(function: object, code: CodeType) -> Iterator[tuple[str, object, CodeType]]:
+    """Yield the generator functions to which the names in a function can refer: name, function and code."""
+    inner = list(codes_in(code))[1:]
+    names = {name for each in (code, *inner) for name in (*each.co_names, *each.co_freevars)}
+    while isinstance(function, functools.partial | MethodType):
+        function = function.func if isinstance(function, functools.partial) else function.__func__
+    assert isinstance(function, FunctionType)
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    around = {**function.__globals__, **{name: cell.cell_contents for name, cell in cells if cell != type(cell)()}}
+    spaces: list[Mapping[str, object]] = [around]
+    for value in around.values():
+        if is_a(value, type):
+            spaces += [vars(base) for base in type.__getattribute__(cast(type, value), "__mro__")]
+        elif is_a(value, ModuleType):
+            spaces.append(vars(cast(ModuleType, value)))
+    yield from ((each.co_name, None, each) for each in inner if each.co_flags & inspect.CO_GENERATOR)
+    for space in spaces:
+        for name in names & space.keys():
+            value = space[name]
+            helper: Any = getattr(value, "__func__", value) if is_a(value, staticmethod, classmethod) else value
+            if is_a(helper, FunctionType) and helper.__code__.co_flags & inspect.CO_GENERATOR:
+                yield name, helper, helper.__code__
 
 
 def _dropped(owner: str, gives: Gives, where: str) -> SpecError:

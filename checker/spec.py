@@ -17,7 +17,10 @@ from leadline.checker.content import in_order
 from leadline.checker.door import (
     DISTANCE,
     DRAWN,
+    REASONS,
     STATES,
+    STEPS,
+    VALUES,
     VERDICT,
     admit,
     guarded,
@@ -26,6 +29,7 @@ from leadline.checker.door import (
     name_of,
     number,
     place,
+    refuse_dropped,
     wrong_state,
 )
 from leadline.checker.drawing import Drawing, Event, Message, Row
@@ -140,6 +144,13 @@ class Spec(Generic[S]):
             for name in names:
                 if names.count(name) > 1:
                     raise SpecError(f"spec {self.name}: two {kind} are named {name!r}")
+        refuse_dropped(f"spec {self.name}: initial_states", self.initial_states, STATES)
+        for action in self.actions:
+            refuse_dropped(f"action {action.name}", action.function, STEPS)
+            for domain in filter(callable, (*action.domains.values(), *action.drawn.values())):
+                refuse_dropped(f"action {action.name}: a domain", domain, VALUES)
+        for item in (*self.properties, *self.optional):
+            refuse_dropped(item.owner, item.function, REASONS)
         self._check_fairness()
         for item in (*self.properties, *self.optional):
             if item.at_rest and not any(action.effect == "healing" for action in self.actions):

@@ -18,7 +18,6 @@ from pathlib import Path
 from types import CodeType, FunctionType, GetSetDescriptorType, MappingProxyType, MemberDescriptorType, ModuleType
 from typing import TypeVar, cast
 
-from leadline import checker
 from leadline.checker.bag import Bag
 from leadline.checker.map import Map
 from leadline.checker.observing.objects import Origin, origin, origin_of_file, referents
@@ -28,7 +27,7 @@ from leadline.checker.values import HASH
 
 S = TypeVar("S")
 
-_PACKAGE = Path(checker.__file__).resolve().parent.parent
+_PACKAGE = Path(__file__).resolve().parents[2]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented))
 

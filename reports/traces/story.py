@@ -9,7 +9,7 @@ import attrs
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.drawing import Event, Message, Row
-from leadline.checker.engines.causes import Cause, causes
+from leadline.checker.engines.learning.causes import Cause, causes
 from leadline.checker.liveness.recheck import neglected
 from leadline.checker.properties import Kind
 from leadline.checker.support.escapes import visible

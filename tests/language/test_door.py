@@ -7,6 +7,7 @@ is refused by every engine.
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -316,6 +317,104 @@ def test_an_action_that_yields_no_state_is_refused(given: Any, found: str, searc
 
     spec = spec_of(actions=[action()(step)])
     assert refused(lambda: search(spec)) == f"action step() must yield {found} {line_of(step)}"
+
+
+def returns_the_last(state: State) -> Any:
+    yield State(state.n)
+    return State(state.n + 1)
+
+
+def delegates(state: State) -> Iterator[State]:
+    yield from returns_the_last(state)
+
+
+class Helpers:
+    @staticmethod
+    def static(state: State) -> Any:
+        yield State(state.n)
+        return State(state.n + 1)
+
+    def method(self, state: State) -> Any:
+        yield State(state.n)
+        if state.n:
+            return State(state.n + 1)
+        return None
+
+
+def dropping() -> list[Callable[[State], Iterator[State]]]:
+    def in_closure(state: State) -> Any:
+        yield State(state.n)
+        return True
+
+    def by_global_name(state: State) -> Iterator[State]:
+        yield from returns_the_last(state)
+
+    def by_closure(state: State) -> Iterator[State]:
+        if state.n:
+            yield from in_closure(state)
+
+    def nested(state: State) -> Iterator[State]:
+        def inner() -> Any:
+            yield State(state.n)
+            return 1
+
+        for _ in range(2):
+            yield from inner()
+
+    def by_class(state: State) -> Iterator[State]:
+        yield from Helpers.static(state)
+
+    def by_method(state: State) -> Iterator[State]:
+        yield from Helpers().method(state)
+
+    return [by_global_name, by_closure, nested, by_class, by_method]
+
+
+@pytest.mark.parametrize("step", dropping(), ids=lambda step: step.__name__)
+def test_the_value_that_a_helper_returns_is_not_dropped(step: Callable[[State], Iterator[State]]) -> None:
+    text = refused(lambda: spec_of(actions=[action()(step)]))
+    lines, first = inspect.getsourcelines(step)
+    line = max(number for number, line in enumerate(lines, first) if "yield from" in line)
+    assert re.fullmatch(
+        rf"action {step.__name__} drops the value that (\w+) returns: yield the state, or write "
+        rf"_ = yield from \1\(\.\.\.\) \({FILE}, line {line}\)",
+        text,
+    )
+
+
+def test_the_value_that_a_helper_of_a_helper_returns_is_not_dropped() -> None:
+    def step(state: State) -> Iterator[State]:
+        yield from delegates(state)
+
+    assert "action step drops the value that returns_the_last returns" in refused(
+        lambda: spec_of(actions=[action()(step)])
+    )
+
+
+def test_a_value_that_a_helper_returns_can_be_used_or_declined() -> None:
+    def step(state: State) -> Iterator[State]:
+        last = yield from returns_the_last(state)
+        if last.n < 3:
+            yield last
+            _ = yield from returns_the_last(last)
+
+    assert oracle.explore(spec_of(actions=[action()(step)])).statistics.distinct == 3
+
+
+def test_what_a_helper_returns_is_dropped_in_no_other_generator() -> None:
+    def starts(bounds: object) -> Iterator[State]:
+        yield from returns_the_last(State())
+
+    def reasons(state: State) -> Iterator[str]:
+        yield from helper_that_returns()
+
+    def drawn(state: State) -> Iterator[int]:
+        yield from helper_that_returns()
+
+    found = "drops the value that returns_the_last returns: yield the states"
+    assert f"initial_states {found}" in refused(lambda: spec_of(initial_states=starts))
+    assert "yield a sentence" in refused(lambda: spec_of(invariant("it")(reasons)))
+    assert "action step: a domain drops" in refused(lambda: in_action(x=drawn))
 
 
 @pytest.mark.parametrize("outcome", [None, 3, "abc", State()])

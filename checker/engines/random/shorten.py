@@ -26,7 +26,7 @@ from typing import Protocol, TypeVar
 
 import attrs
 
-from leadline.checker.engines import ENGINES
+from leadline.checker.engines import compiled
 from leadline.checker.engines.budget import Budget, LimitReached, StopSearch
 from leadline.checker.engines.progress import Progress, is_due
 from leadline.checker.engines.random.leave_out import Keep, shortest_nearby, without_needless_steps
@@ -216,7 +216,7 @@ class _Shortening:
         names = ", ".join(f"{item.name} ({counted(len(self.traces[item]), 'state')})" for item in spec.checks)
         report = functools.partial(self._report, f"looking for shorter counterexamples to {names}")
         limits = attrs.evolve(limits, max_seconds=self._left, max_memory=self._memory)
-        return ENGINES["compiled"](spec, limits, report, attrs.evolve(IN_ORDER, workers=self._workers))
+        return compiled.explore(spec, limits, report, attrs.evolve(IN_ORDER, workers=self._workers))
 
     def _search_around(self) -> None:
         """Search exhaustively from the initial states for shorter counterexamples.

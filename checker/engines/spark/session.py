@@ -21,7 +21,6 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 
-from leadline import checker
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.spark.java import use_java
 from leadline.checker.errors import LeadlineError
@@ -104,7 +103,7 @@ class Session:
 
     def _ship(self, packed: Path) -> None:
         """Send the leadline package, including its compiled functions, to the executors."""
-        package = Path(checker.__file__).parents[1]
+        package = Path(__file__).parents[3]
         if self.is_local:
             self._context.environment["PYTHONPATH"] = str(package.parent)
             return
