@@ -13,7 +13,7 @@ continues with another block, as in the control-flow graph that a compiler build
 
 Every expression is evaluated once, in the order in which Python evaluates it. An expression that is not in this list
 remains one block. A predicate is not divided if it contains a statement that is not in this list. The module `blocks`
-describes a block, `definitions` finds the syntax tree, `fragments` compiles parts of it, and `apart` runs the blocks.
+describes a block, `fragments` compiles parts of the syntax tree, and `apart` runs the blocks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from leadline.checker.observing.blocks import (
     Whole,
     find_live,
 )
-from leadline.checker.observing.definitions import check_statements, definition
 from leadline.checker.observing.filters import may_filter
 from leadline.checker.observing.fragments import (
     function_code,
@@ -48,6 +47,7 @@ from leadline.checker.observing.fragments import (
     returning,
     target_names,
 )
+from leadline.checker.support.source import definition_of
 
 MOST_BLOCKS = 2_000
 """The maximum number of blocks of a predicate that is divided."""
@@ -84,12 +84,15 @@ class FlowGraph:
     def __init__(self, function: FunctionType, undivided: frozenset[Place]) -> None:
         self._function, self._undivided = function, undivided
         code = function.__code__
-        self.definition = node = definition(code)
+        node = definition_of(code)
+        if node is None:
+            raise Whole("source code that cannot be read")
+        self.definition = node
         self._local = {*code.co_varnames, *code.co_cellvars}
         self._free = code.co_freevars
         self._is_generator = bool(code.co_flags & inspect.CO_GENERATOR)
         self._loops = self._scopes = 0
-        check_statements(node)
+        _check_statements(node)
         self.parameters = tuple(Variable(name, 0) for name in code.co_varnames[: code.co_argcount])
         own = {name: Variable(name, 0) for name in self._local}
         self.blocks = [Block("end"), Block("end"), Block("end")]
@@ -402,6 +405,35 @@ class FlowGraph:
 
     def _is_builtin(self, node: ast.expr, name: str) -> bool:
         return isinstance(node, ast.Name) and node.id == name and self._named(node) is getattr(builtins, name)
+
+
+def _check_statements(node: ast.FunctionDef) -> None:
+    """Check that a function binds names only in ways that blocks support.
+
+    Raises:
+        Whole: if it binds names in another way.
+    """
+    arguments = node.args
+    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
+        raise Whole("parameters that are not plain positional parameters", node.lineno)
+    for inner in ast.walk(node):
+        match inner:
+            case ast.NamedExpr():
+                raise Whole("an assignment expression", inner.lineno)
+            case ast.Await() | ast.AsyncFor() | ast.AsyncWith():
+                raise Whole("asynchronous code", inner.lineno)
+            case ast.Yield() | ast.YieldFrom():
+                pass  # `_statement` accepts it as a statement only, and no other block can contain it
+            case ast.Name(id=name) | ast.arg(arg=name) if name[:2] == "__" and name[-2:] != "__":
+                raise Whole(f"the private name {name}", inner.lineno)
+            case ast.Attribute(attr=name) if name[:2] == "__" and name[-2:] != "__":
+                raise Whole(f"the private name {name}", inner.lineno)
+    statements = [inner for inner in ast.walk(node) if isinstance(inner, ast.expr | ast.stmt)]
+    yields = [inner for inner in statements if isinstance(inner, ast.Yield | ast.YieldFrom)]
+    alone = [inner.value for inner in statements if isinstance(inner, ast.Expr)]
+    for inner in yields:
+        if not any(inner is value for value in alone):
+            raise Whole("a yield expression whose value is used", inner.lineno)
 
 
 def _shown(statement: ast.stmt) -> str:

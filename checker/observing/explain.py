@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from leadline.checker.observing.blocks import FALSE, NEITHER, TRUE, Block, Variable, Whole
 from leadline.checker.observing.control_flow import FlowGraph
-from leadline.checker.observing.definitions import with_arguments
+from leadline.checker.support.inspection import with_arguments
 
 LONGEST = 100
 """The maximum length of a condition or a value in a sentence."""

@@ -25,7 +25,6 @@ import dis
 import functools
 import inspect
 import itertools
-import linecache
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -33,22 +32,19 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
 from leadline.checker.observing.conditions import CHECKS, NotTaken, checked
+from leadline.checker.observing.fragments import function_code
+from leadline.checker.support.source import SCOPES, Source, assigned_in, codes_in, names_in, source_in
 
 LONGEST = 60
 """The maximum number of characters of a condition in reports."""
 
 _MEMBER = "__member"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, *_COMPREHENSIONS)
 _CONSUMERS = frozenset(("all", "any", "dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple"))
 """The built-in functions that do not use a generator expression after they return."""
 
-_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
-
 Condition = Callable[[object], bool]
 """A function that returns false for a member that the loop skips."""
-
-Position = tuple[int | None, int | None, int | None, int | None]
 
 
 class Asked(NamedTuple):
@@ -125,7 +121,7 @@ def may_filter(code: CodeType) -> None:
 
     Filters are allowed at the same positions as in the whole function.
     """
-    _compiled_alone.update(_codes(code))
+    _compiled_alone.update(codes_in(code))
 
 
 _are_off = ContextVar("_are_off", default=False)
@@ -202,14 +198,13 @@ def _filter_at(filename: str, code: CodeType, place: int) -> Filter | None:
     """
     instructions = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PRECALL")]
     number = next((number for number, step in enumerate(instructions) if step.offset == place), None)
-    if number is None or instructions[number].opname != "GET_ITER":
+    source = source_in(filename)
+    if number is None or instructions[number].opname != "GET_ITER" or source is None:
         return None
-    position = next(itertools.islice(code.co_positions(), place // 2, None))
-    filters = _filters(filename)
-    if code in _compiled_alone:  # a part of a function, which has the positions of the function
-        found = next(iter(filters.values()), {}).get(position, [])
-    else:
-        found = filters.get(code, {}).get(position, [])
+    if code not in source.codes and code not in _compiled_alone:  # a part of a function has the positions of the whole
+        return None
+    nodes = source.at.get(next(itertools.islice(code.co_positions(), place // 2, None)), ())
+    found = [item for node in nodes for item in _filters_at(node, source)]
     if len(found) > 1:  # The iterable of the first clause is evaluated outside of the comprehension's function.
         following = instructions[number + 1].opname
         clauses = {"CALL": [0], "FOR_ITER": [clause for clause in range(1, 3) if len(found) == 2]}.get(following, [])
@@ -217,39 +212,25 @@ def _filter_at(filename: str, code: CodeType, place: int) -> Filter | None:
     return found[0] if len(found) == 1 and found[0].asked else None
 
 
+def _filters_at(node: ast.AST, source: Source) -> Iterator[Filter]:
+    """Yield the filters of the loops that begin where a node is: the node is a loop, or the iterable of one."""
+    above = source.above.get(node)
+    if isinstance(node, ast.For):
+        yield _of_statement(node, source)
+    elif isinstance(node, _COMPREHENSIONS):
+        yield from _of_comprehension(node, source)
+    if isinstance(above, ast.For) and above.iter is node:
+        yield _of_statement(above, source)
+    elif isinstance(above, ast.comprehension) and above.iter is node:
+        comprehension = source.above[above]
+        assert isinstance(comprehension, _COMPREHENSIONS)
+        yield _of_comprehension(comprehension, source)[comprehension.generators.index(above)]
+
+
 @functools.lru_cache(maxsize=256)
-def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
-    """Return the filters of all loops in a file.
-
-    Returns:
-        A dict that maps the code of each function to a second dict. The second dict maps the start position of each
-        loop to the loop's filters.
-    """
-    source = "".join(linecache.getlines(filename))
-    try:
-        tree, module = ast.parse(source), compile(source, filename, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
-        return {}
-    found: dict[Position, list[Filter]] = {}
-    shared = _declared(tree) | _suspended(module)
-    bound = _bound_names(tree)
-
-    def visit(node: ast.AST, parent: ast.AST, function: ast.AST) -> None:
-        if isinstance(node, ast.For):
-            suspends = any(isinstance(inner, ast.Yield | ast.YieldFrom | ast.Await) for inner in ast.walk(node))
-            conditions, asked = _of_statement(node, function, shared)
-            item = Filter(node.target, conditions, "", False, -1, suspends, asked)
-            for place in (node, node.iter):
-                found.setdefault(_position(place), []).append(item)
-        elif isinstance(node, _COMPREHENSIONS):
-            for clause, item in enumerate(_of_comprehension(node, parent, shared, bound)):
-                found.setdefault(_position(node), []).append(item)
-                found.setdefault(_position(node.generators[clause].iter), []).append(item)
-        for child in ast.iter_child_nodes(node):
-            visit(child, node, node if isinstance(node, _SCOPES) else function)
-
-    visit(tree, tree, tree)
-    return dict.fromkeys(_codes(module), found)
+def _shared(source: Source) -> frozenset[str]:
+    """Return the names of a file whose values can change while a loop runs that does not assign to them."""
+    return _declared(source.tree) | _suspended(source.module)
 
 
 def _declared(tree: ast.AST) -> frozenset[str]:
@@ -264,13 +245,13 @@ def _suspended(module: CodeType) -> frozenset[str]:
     The generator can assign to such a variable while the loop runs, because the loop can resume the generator.
     """
     found = set[str]()
-    for code in _codes(module):
+    for code in codes_in(module):
         if code.co_flags & inspect.CO_GENERATOR:
             steps = dis.get_instructions(code)
             assigned = {step.argval for step in steps if step.opname in ("STORE_DEREF", "DELETE_DEREF")}
-            for inner in _codes(code):
+            for inner in codes_in(code):
                 is_function = inner is not code and (inner.co_name[0] != "<" or inner.co_name == "<lambda>")
-                if is_function and any(_has_loop(part) for part in _codes(inner)):
+                if is_function and any(_has_loop(part) for part in codes_in(inner)):
                     found |= assigned.intersection(inner.co_freevars)
     return frozenset(found)
 
@@ -279,33 +260,22 @@ def _has_loop(code: CodeType) -> bool:
     return any(step.opname == "GET_ITER" for step in dis.get_instructions(code))
 
 
-def _bound_names(tree: ast.AST) -> frozenset[str]:
+@functools.lru_cache(maxsize=256)
+def _bound_names(source: Source) -> frozenset[str]:
     """Return all names that the code in a file assigns to, and the names of all parameters."""
-    return frozenset(_assigned(tree)).union(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
-
-
-def _position(node: Any) -> Position:
-    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+    parameters = (node.arg for node in ast.walk(source.tree) if isinstance(node, ast.arg))
+    return frozenset(assigned_in(source.tree)).union(parameters)
 
 
 def _of_comprehension(
-    node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp,
-    parent: ast.AST,
-    shared: frozenset[str],
-    bound: frozenset[str],
-) -> Iterator[Filter]:
-    last, consumer = len(node.generators) - 1, ""
+    node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, source: Source
+) -> list[Filter]:
+    last, consumer, filters = len(node.generators) - 1, "", []
     if isinstance(node, ast.GeneratorExp):
-        consumer = _consumer(parent, node)
-        consumer = "" if consumer in bound else consumer  # the name may refer to another function
-    assigned = shared.union(*(_assigned(inner) for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)))
+        consumer = _consumer(source.above[node], node)
+        consumer = "" if consumer in _bound_names(source) else consumer  # the name may refer to another function
+    named = (inner for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr))
+    assigned = _shared(source).union(*map(assigned_in, named))
     for clause, generator in enumerate(node.generators):
         tests = list(generator.ifs)
         asks = clause == last and consumer in ("any", "all")
@@ -315,7 +285,8 @@ def _of_comprehension(
         wanted = list(_split(tests))
         conditions = _taken(wanted, generator.target, assigned) if at_once and not generator.is_async else ()
         decides = asks and len(conditions) == len(wanted)
-        yield Filter(generator.target, conditions, consumer, decides, clause, asked=_asked(wanted))
+        filters.append(Filter(generator.target, conditions, consumer, decides, clause, asked=_asked(wanted)))
+    return filters
 
 
 def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
@@ -325,22 +296,24 @@ def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
     return ""
 
 
-def _of_statement(
-    loop: ast.For, function: ast.AST, shared: frozenset[str]
-) -> tuple[tuple[ast.expr, ...], tuple[Asked, ...]]:
-    """Return the supported conditions of a ``for`` statement, and all code that determines which members the statement
-    uses.
-    """
-    tests, names = _tests(loop), _names(loop.target)
+def _of_statement(loop: ast.For, source: Source) -> Filter:
+    """Return the filter of a ``for`` statement. It has no conditions if its variable may be used after the loop."""
+    tests, names = _tests(loop), names_in(loop.target)
     exits = [Asked(f"{type(node).__name__.lower()} in a loop", node.lineno) for node in _early_exits(loop.body)]
     asked = _asked(tests) if tests else tuple(exits[:1])
-    if not isinstance(function, ast.FunctionDef) or not shared.isdisjoint(names):
-        return (), asked
-    for name in sorted(names):  # the variable may still be used after the loop
-        if _is_kept(function, name) or _is_read_after(function, loop, name):
-            return (), asked and (Asked(f"{name}, which is read outside of its loop", loop.lineno),)
-    assigned = shared.union(*map(_assigned, [*loop.body, *loop.orelse]))
-    return _taken(tests, loop.target, assigned), asked
+    suspends = any(isinstance(inner, ast.Yield | ast.YieldFrom | ast.Await) for inner in ast.walk(loop))
+    conditions: tuple[ast.expr, ...] = ()
+    function = source.above[loop]
+    while not isinstance(function, (*SCOPES, ast.Module)):
+        function = source.above[function]
+    if isinstance(function, ast.FunctionDef) and _shared(source).isdisjoint(names):
+        outside = [name for name in names if _is_kept(function, name) or _is_read_after(function, loop, name)]
+        if outside:
+            asked = asked and (Asked(f"{min(outside)}, which is read outside of its loop", loop.lineno),)
+        else:
+            assigned = _shared(source).union(*map(assigned_in, [*loop.body, *loop.orelse]))
+            conditions = _taken(tests, loop.target, assigned)
+    return Filter(loop.target, conditions, "", False, -1, suspends, asked)
 
 
 def _tests(loop: ast.For) -> list[ast.expr]:
@@ -371,7 +344,7 @@ def _early_exits(body: Iterable[ast.AST], *, is_inner: bool = False) -> Iterator
     for node in body:
         if isinstance(node, ast.Return) or (isinstance(node, ast.Break) and not is_inner):
             yield node
-        elif not isinstance(node, _SCOPES):
+        elif not isinstance(node, SCOPES):
             inner = is_inner or isinstance(node, ast.For | ast.While)
             yield from _early_exits(ast.iter_child_nodes(node), is_inner=inner)
 
@@ -393,7 +366,7 @@ def _is_kept(function: ast.FunctionDef, name: str) -> bool:
             own = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
             if name not in {argument.arg for argument in own if argument is not None}:
                 parts = [node]
-        elif isinstance(node, ast.GeneratorExp) and not any(name in _names(it.target) for it in node.generators):
+        elif isinstance(node, ast.GeneratorExp) and not any(name in names_in(it.target) for it in node.generators):
             parts = [node]
         if any(isinstance(inner, ast.Name) and inner.id == name for part in parts for inner in ast.walk(part)):
             return True
@@ -414,11 +387,11 @@ def _is_read_after(node: ast.AST, loop: ast.For, name: str) -> bool:
             return node.id == name and not isinstance(node.ctx, ast.Store)
         case ast.AugAssign(target=ast.Name(id=changed)) if changed == name:
             return True
-        case ast.For() if node is loop or (name in _names(node.target) and not _holds(node.body, loop)):
+        case ast.For() if node is loop or (name in names_in(node.target) and not _holds(node.body, loop)):
             # In the body, the variable contains the current member. A target such as `found[v], v` reads it earlier.
             parts = [node.target, node.iter, *node.orelse]
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            if any(name in _names(clause.target) for clause in node.generators):
+            if any(name in names_in(clause.target) for clause in node.generators):
                 parts = [node.generators[0].iter]
     return any(_is_read_after(part, loop, name) for part in parts)
 
@@ -452,7 +425,7 @@ def _taken(tests: Iterable[ast.expr], target: ast.expr, assigned: frozenset[str]
             condition = checked(test)
         except NotTaken:
             break
-        if (_names(test) - _names(target)) & assigned:
+        if (names_in(test) - names_in(target)) & assigned:
             break
         found.append(condition)
     return tuple(found)
@@ -460,25 +433,6 @@ def _taken(tests: Iterable[ast.expr], target: ast.expr, assigned: frozenset[str]
 
 def _is_continue(body: list[ast.stmt]) -> bool:
     return len(body) == 1 and isinstance(body[0], ast.Continue)
-
-
-def _assigned(node: ast.AST) -> set[str]:
-    """Return the names that a statement, or any part of it, assigns to."""
-    found = set()
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
-            found.add(inner.id)
-        elif isinstance(inner, _NAMED):
-            found.add(inner.name or "")
-        elif isinstance(inner, ast.MatchMapping):
-            found.add(inner.rest or "")
-        elif isinstance(inner, ast.alias):
-            found.add(inner.asname or inner.name.partition(".")[0])
-    return found
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -496,17 +450,12 @@ def _compiled(
         The code of the function, the local names in the condition, and the global names in the condition.
     """
     local = {*running.co_varnames, *running.co_cellvars, *running.co_freevars}
-    names = _names(condition) - _names(target) - CHECKS.keys()
+    names = names_in(condition) - names_in(target) - CHECKS.keys()
     own, other = tuple(sorted(names & local)), tuple(sorted(names - local))
     arguments = ast.arguments([], [ast.arg(_MEMBER), *map(ast.arg, own + other)], None, [], [], None, [])
     member: ast.expr = ast.Name(_MEMBER, ast.Load())
     if isinstance(target, ast.Tuple):
         member = ast.Call(ast.Name("__plain_tuple", ast.Load()), [member], [])
-    function = ast.FunctionDef(
-        "filter", arguments, [ast.Assign([target], member), ast.Return(condition)], [], None, None
-    )
-    if hasattr(function, "type_params"):
-        function.type_params = []
-    tree = ast.fix_missing_locations(ast.Module([function], []))
-    module = compile(tree, running.co_filename, "exec", dont_inherit=True)
-    return next(constant for constant in module.co_consts if isinstance(constant, CodeType)), own, other
+    assignment = ast.copy_location(ast.Assign([target], member), target)
+    code = function_code("filter", arguments, [assignment, ast.Return(condition)], running.co_filename)
+    return code, own, other

@@ -8,7 +8,7 @@ from types import CodeType
 from typing import Any
 
 from leadline.checker.observing.blocks import Place, Whole
-from leadline.checker.observing.definitions import codes_in
+from leadline.checker.support.source import codes_in
 
 
 def target_names(target: ast.expr) -> list[str]:

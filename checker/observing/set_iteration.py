@@ -39,6 +39,7 @@ from leadline.checker.bag import Bag
 from leadline.checker.map import Map
 from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.support.inspection import is_a
+from leadline.checker.support.source import codes_in
 
 Order = Callable[[list[object]], list[object]]
 """A function that takes the members of a set in their usual order and returns them in a different order."""
@@ -366,18 +367,10 @@ def _with_hooks(file: str) -> dict[CodeType, CodeType]:
     except (SyntaxError, ValueError) as error:
         raise NotUnderstood(f"{file} cannot be parsed") from error
     changed = compile(ast.fix_missing_locations(_Hooks(file).visit(tree)), file, "exec", dont_inherit=True)
-    own, others = list(_codes(compiled)), list(_codes(changed))
+    own, others = list(codes_in(compiled)), list(codes_in(changed))
     if [code.co_qualname for code in own] != [code.co_qualname for code in others]:
         raise NotUnderstood(f"the functions in {file} cannot be matched to the copies that contain hooks")
     return dict(zip(own, others, strict=True))
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield the code of all functions that are nested in a code object, in source order."""
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield constant
-            yield from _codes(constant)
 
 
 class _Hooks(ast.NodeTransformer):

@@ -7,6 +7,7 @@ exception outside of a web request, or a module object that imports a library wh
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 
@@ -31,3 +32,12 @@ def stored(value: object, name: str, default: object = None) -> Any:
         return find(value, name)
     except AttributeError:
         return default
+
+
+def with_arguments(function: object) -> tuple[object, dict[str, object]]:
+    """Return the function that a `functools.partial` calls, and its keyword arguments."""
+    given: dict[str, object] = {}
+    while isinstance(function, functools.partial) and not function.args:
+        given = {**function.keywords, **given}
+        function = function.func
+    return function, given

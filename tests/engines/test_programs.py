@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::SyntaxWarning")
 
 def forget_what_was_read() -> None:
     opcodes.read.cache_clear()
-    filters._filters.cache_clear()
+    filters._shared.cache_clear()
     filters._filter_at.cache_clear()
 
 
@@ -95,7 +95,7 @@ def test_random_programs_find_what_was_once_wrong(
 
 
 FORGOTTEN = {
-    "the names that a loop assigns are forgotten": ("_assigned", set[str](), "changed_in_loop"),
+    "the names that a loop assigns are forgotten": ("assigned_in", set[str](), "changed_in_loop"),
     "the names that closures assign are forgotten": ("_declared", frozenset[str](), "changed_by_closure"),
 }
 

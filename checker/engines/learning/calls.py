@@ -23,7 +23,6 @@ from leadline.checker.errors import SpecError
 from leadline.checker.observing.apart import Divided, Position, Run, lasting
 from leadline.checker.observing.blocks import Place, Whole
 from leadline.checker.observing.constructs import Construct
-from leadline.checker.observing.definitions import with_arguments
 from leadline.checker.observing.filters import are_off
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import differ, make_lazy
@@ -35,6 +34,7 @@ from leadline.checker.observing.tuple_views import LookedAt
 from leadline.checker.properties import AT_REST, OF_STATES, Kind, Property
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
+from leadline.checker.support.inspection import with_arguments
 
 S = TypeVar("S")
 
