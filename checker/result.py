@@ -161,9 +161,6 @@ class Widest:
     type: str
 
 
-CHANGEABLE = "which could be changed"
-"""The end of `WholeRead.construct` for an object that a property can reach and that is not immutable."""
-
 UNDIVIDED = "the property as a whole"
 """What calls of a property read that the engine cannot divide into parts; see `WholeRead.reads`."""
 

@@ -41,13 +41,13 @@ from leadline.checker.bag import Bag
 from leadline.checker.map import Map
 from leadline.checker.observing.blocks import FALSE, NEITHER, TRUE, Block, Place, Variable, Whole
 from leadline.checker.observing.collection_views import CollectionView
+from leadline.checker.observing.constructs import CHANGEABLE
 from leadline.checker.observing.control_flow import FlowGraph
 from leadline.checker.observing.lazy import lazy_instances
 from leadline.checker.observing.nodes import NODES, Node, can_be_taken_apart, copies_unread
 from leadline.checker.observing.recording import Recorder
 from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.observing.tuple_views import TupleView
-from leadline.checker.result import CHANGEABLE
 from leadline.checker.support.inspection import is_a
 from leadline.checker.values import is_of_library
 
@@ -136,7 +136,6 @@ class Divided:
         self._function, self._given = function, given
         self.undivided = frozenset[Place]()
         self._graph = FlowGraph(function, self.undivided)
-        self._functions: dict[CodeType, FunctionType] = {}
 
     def run(
         self, root: Node, states: int, new_recorder: Callable[[], Recorder], ended: Callable[[Recorder], None]
@@ -156,7 +155,8 @@ class Divided:
         """
         while True:
             try:
-                return self._run(_Running(self, self._graph, root, states, new_recorder, ended, self._given))
+                values = self._first_values(root, states)
+                return self._run(_Running(self._function, self._graph, values, new_recorder, ended))
             except Whole as error:
                 if error.place is None or error.place in self.undivided:
                     raise
@@ -177,84 +177,53 @@ class Divided:
             positions.append(Position(key, reads))
         raise Whole("a call that takes too many steps")
 
-    def bound(self, code: CodeType) -> FunctionType:
-        """Return a function with the given code and the global variables of the predicate."""
-        function = self._functions.get(code)
-        if function is None:
-            function = self._functions[code] = FunctionType(code, self._function.__globals__, code.co_name)
-        return function
-
-    def free_values(self, block: Block) -> list[object]:
-        """Return the values of the closure variables that a block reads."""
-        return [(self._function.__closure__ or ())[place].cell_contents for place in block.free]
-
-
-class _Running:
-    """A running call: the values of its variables, and its loops.
-
-    Parameters:
-        divided, graph: the predicate and its blocks.
-        root, states, new_recorder, ended: see `Divided.run`.
-        given: see `Divided`.
-    """
-
-    def __init__(
-        self,
-        divided: Divided,
-        graph: FlowGraph,
-        root: Node,
-        states: int,
-        new_recorder: Callable[[], Recorder],
-        ended: Callable[[Recorder], None],
-        given: Mapping[str, object],
-    ) -> None:
-        self._divided, self._blocks = divided, graph.blocks
-        self._new_recorder, self._ended = new_recorder, ended
-        self._loops: dict[int, Loop] = {}
-        self._values: dict[Variable, Carried] = {}
-        for place, variable in enumerate(graph.parameters):
+    def _first_values(self, root: Node, states: int) -> dict[Variable, Carried]:
+        """Return the values of the parameters."""
+        values = {}
+        for place, variable in enumerate(self._graph.parameters):
             if place < states:
-                self._values[variable] = _node(root, place * SECOND)
-            elif variable.name in given:
-                self._values[variable] = carried(given[variable.name], None)
+                values[variable] = _node(root, place * SECOND)
+            elif variable.name in self._given:
+                values[variable] = carried(self._given[variable.name], None)
             else:
                 raise Whole("a parameter with a default value")
+        return values
 
-    def key(self, index: int) -> Key:
-        """Return the key of the position before a block."""
-        block, values, loops = self._blocks[index], self._values, self._loops
-        of_variables = tuple([(variable in values and values[variable].key) for variable in block.live])
-        of_loops = tuple([(number in loops and (loops[number].key, loops[number].done)) for number in block.live_loops])
-        return index, of_variables, of_loops
 
-    def step(self, index: int) -> tuple[int, dict[int, int]]:
-        """Run a block. Return the index of the next block and the slots that were read."""
-        block = self._blocks[index]
-        recorder = self._new_recorder() if self._may_read(block) else None
-        try:
-            following: int = getattr(self, f"_{block.kind.replace(' ', '_')}")(block, recorder)
-        except Whole as error:
-            line = getattr(block.node, "lineno", 0)
-            raise Whole(error.text, error.line or line, block.place) from None
-        finally:
-            if recorder is not None:
-                recorder.end()
-                self._ended(recorder)
-        return following, {} if recorder is None else recorder.reads
+class Runner:
+    """A running call, block by block: the values of its variables, and its loops.
 
-    def _may_read(self, block: Block) -> bool:
-        """Return whether a block may read a part of a state."""
-        if block.kind == "next":
-            return not isinstance(block.target, ast.Name)
-        return any(variable in self._values and self._values[variable].kind != "data" for variable in block.names)
+    Parameters:
+        function, graph: the predicate and its blocks.
+        values: the values of the parameters.
+    """
+
+    def __init__(self, function: FunctionType, graph: FlowGraph, values: dict[Variable, Carried]) -> None:
+        self._function, self._blocks, self._values = function, graph.blocks, values
+        self._loops: dict[int, Loop] = {}
+
+    def _carried(self, value: Any, recorder: Recorder | None) -> Carried:
+        """Return a value in a form that can be kept until the next block."""
+        return carried(value, recorder)
+
+    def _elements(self, given: Carried, recorder: Recorder | None) -> list[Carried]:
+        """Return the elements of an iterable."""
+        return _elements(given, recorder)
+
+    def _run(self, block: Block, recorder: Recorder | None) -> int:
+        """Run a block, and return the index of the next one."""
+        following: int = getattr(self, f"_{block.kind.replace(' ', '_')}")(block, recorder)
+        return following
 
     def _evaluated(self, block: Block, recorder: Recorder | None) -> Any:
         assert block.code is not None
         missing = [variable.name for variable in block.names if variable not in self._values]
         if missing:
             raise Whole(f"the variable {missing[0]}, which might not have a value")
-        values = [_value(self._values[variable], recorder) for variable in block.names]
-        return self._divided.bound(block.code)(*values, *self._divided.free_values(block))
+        values = [value_of(self._values[variable], recorder) for variable in block.names]
+        cells = self._function.__closure__ or ()
+        call = FunctionType(block.code, self._function.__globals__, block.code.co_name)
+        return call(*values, *(cells[place].cell_contents for place in block.free))
 
     def _test(self, block: Block, recorder: Recorder | None) -> int:
         value = self._evaluated(block, recorder)
@@ -268,9 +237,9 @@ class _Running:
         if block.counts and type(value) is not int:
             raise Whole("a sum of values that are not integers")
         if block.target is not None:
-            self._bind(block.target, carried(value, recorder), block, recorder)
+            self._bind(block.target, self._carried(value, recorder), block, recorder)
         else:
-            self._values[block.targets[0]] = carried(value, recorder)
+            self._values[block.targets[0]] = self._carried(value, recorder)
         return block.then
 
     def _yield(self, block: Block, recorder: Recorder | None) -> int:
@@ -287,11 +256,9 @@ class _Running:
         return block.other
 
     def _iterate(self, block: Block, recorder: Recorder | None) -> int:
-        value = carried(self._evaluated(block, recorder), recorder)
-        arguments = [value]
-        if block.through:
-            arguments = _elements(value, recorder)
-        elements = _through(block.through, arguments, recorder)
+        value = self._carried(self._evaluated(block, recorder), recorder)
+        arguments = self._elements(value, recorder) if block.through else [value]
+        elements = self._through(block.through, arguments, recorder)
         if len(elements) > MOST_ELEMENTS:
             raise Whole("a loop over too many elements")
         self._loops[block.loop] = Loop((block.through, *(each.key for each in arguments)), elements, 0)
@@ -304,7 +271,7 @@ class _Running:
             return block.other
         element = loop.elements[loop.done]
         assert block.target is not None
-        bound = element if isinstance(element, Carried) else carried(element, None)
+        bound = element if isinstance(element, Carried) else self._carried(element, None)
         self._bind(block.target, bound, block, recorder)
         self._loops[block.loop] = loop._replace(done=loop.done + 1)
         return block.then
@@ -314,11 +281,101 @@ class _Running:
             self._values[block.scope[target.id]] = value
             return
         assert isinstance(target, ast.Tuple | ast.List)
-        elements = _elements(value, recorder)
+        elements = self._elements(value, recorder)
         if len(elements) != len(target.elts):
             raise Whole("a tuple with an unexpected number of elements")
         for inner, element in zip(target.elts, elements, strict=True):
             self._bind(inner, element, block, recorder)
+
+    def _through(self, name: str, arguments: list[Carried], recorder: Recorder | None) -> Sequence[Carried] | range:
+        """Return the elements over which a loop iterates.
+
+        Parameters:
+            name: the name of the function that returns the elements, such as ``enumerate``, or an empty string.
+            arguments: the arguments of the function, or the iterable.
+            recorder: the recorder of the block.
+        """
+        numbers = [each.value for each in arguments if each.kind == "data" and type(each.value) is int]
+        if name == "" and arguments[0].kind == "data" and type(arguments[0].value) is range:
+            found: range = arguments[0].value
+            return found
+        given = [] if name == "product" else arguments[:1]
+        sequences = [self._sequence(each, recorder) for each in (arguments if name in ("zip", "product") else given)]
+        sizes = [len(each) for each in sequences]
+        if sum(sizes) > MOST_ELEMENTS:
+            raise Whole("a loop over too many elements")
+        rest = arguments[1:]
+        match name:
+            case "":
+                return sequences[0]
+            case "reversed" if not rest:
+                return sequences[0][::-1]
+            case "zip":
+                rows: Iterator[tuple[Carried, ...]] = zip(*sequences, strict=False)
+            case "enumerate" if len(numbers) == len(rest) <= 1:
+                rows = ((self._carried(number, None), item) for number, item in enumerate(sequences[0], *numbers))
+            case "pairwise" if not rest:
+                rows = itertools.pairwise(sequences[0])
+            case "product":
+                rows = itertools.product(*sequences)
+            case "combinations" if len(numbers) == len(rest) == 1 and numbers[0] >= 0:
+                rows = itertools.combinations(sequences[0], numbers[0])
+            case "permutations" if len(numbers) == len(rest) <= 1 and all(number >= 0 for number in numbers):
+                rows = itertools.permutations(sequences[0], *numbers)
+            case _:
+                raise Whole(f"unsupported arguments of {name}")
+        some = list(itertools.islice(rows, MOST_ELEMENTS + 1))
+        return [Carried(("tuple", *(each.key for each in row)), "tuple", row) for row in some]
+
+    def _sequence(self, given: Carried, recorder: Recorder | None) -> list[Carried]:
+        if given.kind == "data" and type(given.value) is range:
+            if len(given.value) > MOST_ELEMENTS:
+                raise Whole("a loop over too many elements")
+            return [self._carried(number, None) for number in given.value]
+        return self._elements(given, recorder)
+
+
+class _Running(Runner):
+    """A recorded call. For the other parameters, see `Divided.run`."""
+
+    def __init__(
+        self,
+        function: FunctionType,
+        graph: FlowGraph,
+        values: dict[Variable, Carried],
+        new_recorder: Callable[[], Recorder],
+        ended: Callable[[Recorder], None],
+    ) -> None:
+        super().__init__(function, graph, values)
+        self._new_recorder, self._ended = new_recorder, ended
+
+    def key(self, index: int) -> Key:
+        """Return the key of the position before a block."""
+        block, values, loops = self._blocks[index], self._values, self._loops
+        of_variables = tuple([(variable in values and values[variable].key) for variable in block.live])
+        of_loops = tuple([(number in loops and (loops[number].key, loops[number].done)) for number in block.live_loops])
+        return index, of_variables, of_loops
+
+    def step(self, index: int) -> tuple[int, dict[int, int]]:
+        """Run a block. Return the index of the next block and the slots that were read."""
+        block = self._blocks[index]
+        recorder = self._new_recorder() if self._may_read(block) else None
+        try:
+            following = self._run(block, recorder)
+        except Whole as error:
+            line = getattr(block.node, "lineno", 0)
+            raise Whole(error.text, error.line or line, block.place) from None
+        finally:
+            if recorder is not None:
+                recorder.end()
+                self._ended(recorder)
+        return following, {} if recorder is None else recorder.reads
+
+    def _may_read(self, block: Block) -> bool:
+        """Return whether a block may read a part of a state."""
+        if block.kind == "next":
+            return not isinstance(block.target, ast.Name)
+        return any(variable in self._values and self._values[variable].kind != "data" for variable in block.names)
 
 
 def _node(node: Node, offset: int) -> Carried:
@@ -391,16 +448,16 @@ def _is_record(kind: Any) -> bool:
     return attrs.has(kind) and attrs.inspect(kind).is_frozen and can_be_taken_apart(kind) and copies_unread(kind)
 
 
-def _value(given: Carried, recorder: Recorder | None) -> Any:
+def value_of(given: Carried, recorder: Recorder | None) -> Any:
     """Convert a carried value back to a value that another block can use."""
     if given.kind == "data":
         return given.value
+    if given.kind == "tuple":
+        return tuple([value_of(item, recorder) for item in given.value])
     assert recorder is not None
     if given.kind == "node":
         return recorder.value(given.value, given.offset)
-    if given.kind == "tuple":
-        return tuple([_value(item, recorder) for item in given.value])
-    items = [item.value if item.kind == "node" else _value(item, recorder) for item in given.value]
+    items = [item.value if item.kind == "node" else value_of(item, recorder) for item in given.value]
     return TupleView(recorder, given.offset, tuple(items))
 
 
@@ -412,62 +469,13 @@ def _elements(given: Carried, recorder: Recorder | None) -> list[Carried]:
     """
     if given.kind in ("tuple", "view"):
         return list(given.value)
-    value = _value(given, recorder)
+    value = value_of(given, recorder)
     if given.kind == "node" and (type(value) is TupleView or type(value) is tuple):
         again = carried(value, recorder)
         return _elements(again, recorder)
     if given.kind == "data" and type(value) is tuple:
         return [carried(item, None) for item in value]
     raise Whole(f"a loop over a value of type {_name_of(value)}")
-
-
-def _through(name: str, arguments: list[Carried], recorder: Recorder | None) -> Sequence[Carried] | range:
-    """Return the elements over which a loop iterates.
-
-    Parameters:
-        name: the name of the function that returns the elements, such as ``enumerate``, or an empty string.
-        arguments: the arguments of the function, or the iterable.
-        recorder: the recorder of the block.
-    """
-    numbers = [each.value for each in arguments if each.kind == "data" and type(each.value) is int]
-    if name == "" and arguments[0].kind == "data" and type(arguments[0].value) is range:
-        found: range = arguments[0].value
-        return found
-    given = [] if name == "product" else arguments[:1]
-    sequences = [_sequence(each, recorder) for each in (arguments if name in ("zip", "product") else given)]
-    sizes = [len(each) for each in sequences]
-    if sum(sizes) > MOST_ELEMENTS:
-        raise Whole("a loop over too many elements")
-    rest = arguments[1:]
-    match name:
-        case "":
-            return sequences[0]
-        case "reversed" if not rest:
-            return sequences[0][::-1]
-        case "zip":
-            rows: Iterator[tuple[Carried, ...]] = zip(*sequences, strict=False)
-        case "enumerate" if len(numbers) == len(rest) <= 1:
-            rows = ((carried(number, None), item) for number, item in enumerate(sequences[0], *numbers))
-        case "pairwise" if not rest:
-            rows = itertools.pairwise(sequences[0])
-        case "product":
-            rows = itertools.product(*sequences)
-        case "combinations" if len(numbers) == len(rest) == 1 and numbers[0] >= 0:
-            rows = itertools.combinations(sequences[0], numbers[0])
-        case "permutations" if len(numbers) == len(rest) <= 1 and all(number >= 0 for number in numbers):
-            rows = itertools.permutations(sequences[0], *numbers)
-        case _:
-            raise Whole(f"unsupported arguments of {name}")
-    some = list(itertools.islice(rows, MOST_ELEMENTS + 1))
-    return [Carried(("tuple", *(each.key for each in row)), "tuple", row) for row in some]
-
-
-def _sequence(given: Carried, recorder: Recorder | None) -> list[Carried]:
-    if given.kind == "data" and type(given.value) is range:
-        if len(given.value) > MOST_ELEMENTS:
-            raise Whole("a loop over too many elements")
-        return [carried(number, None) for number in given.value]
-    return _elements(given, recorder)
 
 
 def _name_of(value: object) -> str:

@@ -8,6 +8,9 @@ from __future__ import annotations
 from types import CodeType
 from typing import NamedTuple, Self
 
+CHANGEABLE = "which could be changed"
+"""The end of `Construct.text` for an object that a property can reach and that is not immutable."""
+
 
 class Construct(NamedTuple):
     """A piece of code that the analysis does not support, and its location.

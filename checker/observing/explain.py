@@ -10,10 +10,12 @@ import itertools
 import re
 from collections.abc import Mapping
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
-from leadline.checker.observing.blocks import FALSE, NEITHER, TRUE, Block, Variable, Whole
+from leadline.checker.observing.apart import Carried, Runner, value_of
+from leadline.checker.observing.blocks import FALSE, NEITHER, TRUE, Block, Variable
 from leadline.checker.observing.control_flow import FlowGraph
+from leadline.checker.observing.recording import Recorder
 from leadline.checker.support.inspection import with_arguments
 
 LONGEST = 100
@@ -21,14 +23,6 @@ LONGEST = 100
 
 MOST_STEPS = 100_000
 """The maximum number of blocks that are run."""
-
-
-class _Loop(NamedTuple):
-    """A running loop: its elements, the number of visited elements, and the code of its iterable."""
-
-    elements: list[Any]
-    done: int
-    iterable: ast.AST
 
 
 def false_condition(function: object, *states: object) -> str:
@@ -51,13 +45,21 @@ def false_condition(function: object, *states: object) -> str:
         return ""
 
 
-class _Explained:
+class _Explained(Runner):
+    """A call on real states, which can be iterated over in every way."""
+
     def __init__(self, function: FunctionType, states: tuple[object, ...], given: Mapping[str, object]) -> None:
-        self._function, graph = function, FlowGraph(function, frozenset())
-        self._blocks, self._first, self._definition = graph.blocks, graph.first, graph.definition
-        self._values: dict[Variable, Any] = dict(zip(graph.parameters, states, strict=False))
-        self._values |= {each: given[each.name] for each in graph.parameters if each.name in given}
-        self._loops: dict[int, _Loop] = {}
+        graph = FlowGraph(function, frozenset())
+        values: dict[Variable, object] = dict(zip(graph.parameters, states, strict=False))
+        values |= {each: given[each.name] for each in graph.parameters if each.name in given}
+        super().__init__(function, graph, {each: self._carried(value, None) for each, value in values.items()})
+        self._first, self._definition = graph.first, graph.definition
+
+    def _carried(self, value: Any, recorder: Recorder | None) -> Carried:
+        return Carried((), "data", value)
+
+    def _elements(self, given: Carried, recorder: Recorder | None) -> list[Carried]:
+        return [self._carried(each, None) for each in itertools.islice(value_of(given, None), MOST_STEPS)]
 
     def text(self) -> str:
         index, deciding, is_true = self._first, Block("end"), False
@@ -65,11 +67,11 @@ class _Explained:
             if index in (TRUE, FALSE, NEITHER):
                 break
             block = self._blocks[index]
+            if block.kind.startswith("yield"):
+                return ""  # the sentence says what is wrong
+            index = self._run(block, None)
             if block.kind == "test":
-                deciding = block
-            index = self._step(block)
-            if block.kind == "test":
-                is_true = index == block.then
+                deciding, is_true = block, index == block.then
         tests = sum(block.kind == "test" for block in self._blocks)
         if index != FALSE or deciding.node is None or (tests < 2 and not deciding.live_loops):
             return ""
@@ -89,8 +91,11 @@ class _Explained:
         """Return text that describes the current element of a loop."""
         loop = self._loops[number]
         step = next(block for block in self._blocks if block.kind == "next" and block.loop == number)
+        iterable = next(block.node for block in self._blocks if block.kind == "iterate" and block.loop == number)
         assert step.target is not None
-        iterable, value = loop.iterable, loop.elements[loop.done - 1]
+        assert iterable is not None
+        element = loop.elements[loop.done - 1]
+        value = value_of(element, None) if isinstance(element, Carried) else element
         is_path = isinstance(iterable, ast.Attribute | ast.Name)
         name = ast.unparse(step.target)
         if is_path and not isinstance(value, int | str | bool | None):
@@ -99,59 +104,6 @@ class _Explained:
             pairs = zip(step.target.elts, value, strict=False)
             return ", ".join(f"{ast.unparse(target)} = {_short(_repr(each))}" for target, each in pairs)
         return f"{name} = {_short(_repr(value))}" + (f" ({ast.unparse(iterable)}[{loop.done - 1}])" if is_path else "")
-
-    def _step(self, block: Block) -> int:
-        if block.kind == "next":
-            loop = self._loops[block.loop]
-            if loop.done == len(loop.elements):
-                del self._loops[block.loop]
-                return block.other
-            self._loops[block.loop] = loop._replace(done=loop.done + 1)
-            assert block.target is not None
-            self._bind(block.target, loop.elements[loop.done], block)
-            return block.then
-        assert block.code is not None
-        function = FunctionType(block.code, self._function.__globals__, block.code.co_name)
-        closure = self._function.__closure__ or ()
-        arguments = [self._values[variable] for variable in block.names]
-        value = function(*arguments, *(closure[place].cell_contents for place in block.free))
-        match block.kind:
-            case "test":
-                return block.then if value else block.other
-            case "assign":
-                if block.target is not None:
-                    self._bind(block.target, value, block)
-                else:
-                    self._values[block.targets[0]] = value
-                return block.then
-            case "iterate":
-                if block.through:
-                    value = _FUNCTIONS[block.through](*value)
-                self._loops[block.loop] = _Loop(list(itertools.islice(value, MOST_STEPS)), 0, self._node(block))
-                return block.then
-        raise Whole("a predicate that yields sentences")
-
-    def _node(self, block: Block) -> ast.AST:
-        assert block.node is not None
-        return block.node
-
-    def _bind(self, target: ast.expr, value: Any, block: Block) -> None:
-        if isinstance(target, ast.Name):
-            self._values[block.scope[target.id]] = value
-        elif isinstance(target, ast.Tuple | ast.List):
-            for inner, element in zip(target.elts, value, strict=True):
-                self._bind(inner, element, block)
-
-
-_FUNCTIONS: dict[str, Any] = {
-    "enumerate": enumerate,
-    "zip": zip,
-    "reversed": reversed,
-    "combinations": itertools.combinations,
-    "permutations": itertools.permutations,
-    "product": itertools.product,
-    "pairwise": itertools.pairwise,
-}
 
 
 def _repr(value: object) -> str:

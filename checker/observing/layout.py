@@ -30,7 +30,6 @@ from leadline.checker.observing.nodes import (
     copies_unread,
 )
 from leadline.checker.places import Places
-from leadline.checker.result import Widest
 from leadline.checker.settings import DEFAULT
 from leadline.checker.state import is_component, variables
 from leadline.checker.values import HASH, is_constant, same
@@ -325,14 +324,16 @@ class Layout:
         """
         return self._build(node, (*numbers, *[0] * (self.slots - len(numbers))))
 
-    def widest(self) -> Widest | None:
-        """Return the unsplit part with the most distinct values, or None if all parts are split."""
+    def widest(self) -> tuple[str, int, str] | None:
+        """Return the unsplit part with the most distinct values: its location, the number of values, and the name of
+        their type. Return None if all parts are split.
+        """
         leaves = [node for node in self._nodes() if isinstance(node, Leaf)]
         if not leaves:
             return None
         values = {leaf.path: self.domains[leaf.slot].values for leaf in leaves}
         path = max(values, key=lambda path: len(values[path]))
-        return Widest(self._full(path), len(values[path]), type(values[path][-1]).__name__)
+        return self._full(path), len(values[path]), type(values[path][-1]).__name__
 
     def classes(self) -> frozenset[type]:
         """Return the classes of the attrs values that are split."""

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Mapping
 from leadline.checker.bounds import bounds_text
 from leadline.checker.coverage import FieldCoverage, SourceLine
 from leadline.checker.engines import memory
+from leadline.checker.observing.constructs import CHANGEABLE
 from leadline.checker.properties import Kind
 from leadline.checker.result import (
-    CHANGEABLE,
     UNDIVIDED,
     Learning,
     Result,

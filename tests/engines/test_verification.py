@@ -16,8 +16,7 @@ from leadline.checker.engines.compiled import search
 from leadline.checker.engines.learning import learn_or_call
 from leadline.checker.engines.learning.calls import Call, Caller, NotRecorded
 from leadline.checker.engines.learning.restart import Adjustments
-from leadline.checker.observing import collection_views, filters
-from leadline.checker.observing.reach import Reach
+from leadline.checker.observing import collection_views, filters, opcodes
 from leadline.checker.properties import Property
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
@@ -300,15 +299,11 @@ def no_error(s: Bits) -> bool:
 
 @pytest.fixture
 def nothing_is_understood(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Recording as it would be if in-place operators, loop variables and recursive actions were not understood."""
-
-    def meet(reach: Reach, *values: object) -> None:
-        reach._walk.meet(*values)
-
-    caches = filters._filters, filters._filter_at, filters._operator_at
+    """Recording as it would be if in-place operators, loop variables and tests of identity were not understood."""
+    caches = filters._shared, filters._filter_at, filters._operator_at, opcodes.read
     monkeypatch.setattr(collection_views, "operator_at", lambda _: "|")
     monkeypatch.setattr(filters, "_is_read_after", lambda *_: False)
-    monkeypatch.setattr(Reach, "_meet", meet)
+    monkeypatch.setattr(opcodes, "_identity_tests", lambda _: [])
     for cache in caches:
         cache.cache_clear()
     yield

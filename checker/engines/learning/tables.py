@@ -31,7 +31,7 @@ from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.observing.recording import Precision
 from leadline.checker.observing.step_slots import SECOND
-from leadline.checker.result import UNDIVIDED, Costliest, Learning, WholeRead
+from leadline.checker.result import UNDIVIDED, Costliest, Learning, WholeRead, Widest
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 
@@ -214,7 +214,7 @@ class TransitionTables(Generic[S]):
             called=sum(self.effort.called),
             by_oracle=calls_by_oracle(self.spec, expanded, distinct, steps),
             memory=self.nbytes,
-            widest=self.layout.widest(),
+            widest=None if (widest := self.layout.widest()) is None else Widest(*widest),
             costliest=self._costliest(),
         )
 
