@@ -11,7 +11,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from types import CodeType
-from typing import Any, Self, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeGuard, TypeVar
 
 from leadline.checker.bag import Bag
 from leadline.checker.map import Map
@@ -19,8 +19,10 @@ from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.domains import StandIn
 from leadline.checker.observing.filters import Condition, Filter, filter_of, may_intersect, operator_at
 from leadline.checker.observing.nodes import Collection
-from leadline.checker.observing.reader import Reader
 from leadline.checker.values import same
+
+if TYPE_CHECKING:
+    from leadline.checker.observing.recording import Recorder
 
 T = TypeVar("T")
 
@@ -51,7 +53,7 @@ class CollectionView(StandIn):
     __slots__ = ("_changes", "_node", "_offset", "_recorder")
 
     def __init__(
-        self, recorder: Reader, offset: int, node: Collection, changes: Mapping[object, Any] | None = None
+        self, recorder: Recorder, offset: int, node: Collection, changes: Mapping[object, Any] | None = None
     ) -> None:
         self._recorder, self._offset, self._node, self._changes = recorder, offset, node, changes or {}
 
@@ -69,19 +71,12 @@ class CollectionView(StandIn):
     def _changed(self, changes: Mapping[object, Any]) -> Self:
         """Return a view in which the given counts replace the old ones.
 
-        If the collection contains a member that equals a changed member but is distinguishable from it, return the real
-        collection instead.
+        The view would hide it if a known member equals a changed member and is not the same. Then the call is recorded
+        less precisely.
         """
         made = {self._recorder.ordinary(member): count for member, count in changes.items()}
-        if not any(map(self._is_held_otherwise, made)):
-            return type(self)(self._recorder, self._offset, self._node, {**self._changes, **made})
-        counts = self._node.counts(self._value())
-        for member, count in made.items():
-            if not counts.get(member):
-                counts.pop(member, None)  # otherwise an absent 1 would remain the key for True
-            counts[member] = count
-        value: Self = self._node.of(counts)
-        return value
+        self._recorder.escaped |= any(map(self._is_held_otherwise, made))
+        return type(self)(self._recorder, self._offset, self._node, {**self._changes, **made})
 
     def _is_held_otherwise(self, member: object) -> bool:
         """Return whether a known member equals the given value but is distinguishable from it, as ``1`` is from
@@ -271,12 +266,13 @@ class SetView(CollectionView, Set[object]):
         return (apply_in_place if used == f"{symbol}=" else apply)(other, self._value())
 
     def _shared(self, others: Iterable[object]) -> frozenset[object]:
-        """Return the members that this collection shares with `others`."""
+        """Return the members that this collection shares with `others`.
+
+        The operator decides whether the result has 1 or True. If that matters, the call is recorded less precisely.
+        """
         found = [item for item in others if item in self]
-        if all(self._recorder.is_known_as(self._node, item) for item in found):
-            return frozenset(found)
-        value: frozenset[object] = self._value()
-        return value & frozenset(found)  # the real operator decides whether the result contains 1 or True
+        self._recorder.escaped |= not all(self._recorder.is_known_as(self._node, item) for item in found)
+        return frozenset(found)
 
     def union(self, *others: Iterable[object]) -> Set[object]:
         return self._changed({item: True for other in others for item in other})

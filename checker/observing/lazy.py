@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from leadline.checker.observing.nodes import Leaf, Struct
-from leadline.checker.observing.reader import Reader
+
+if TYPE_CHECKING:
+    from leadline.checker.observing.recording import Recorder
 
 _set = object.__setattr__
 
-Lazy = tuple[Reader, Struct, int, dict[str, object] | None]
+Lazy = tuple["Recorder", Struct, int, dict[str, object] | None]
 """A description of a lazy instance: the recorder of its call; its node in the layout of the state; 0 or `SECOND`, for
 the first or second state of the call; and the fields that `attrs.evolve` changed. The last item is None if
 `attrs.evolve` did not create the instance.

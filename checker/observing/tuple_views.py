@@ -7,25 +7,27 @@ copied.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from leadline.checker.observing.domains import StandIn
 from leadline.checker.observing.nodes import NODES
-from leadline.checker.observing.reader import Reader
+
+if TYPE_CHECKING:
+    from leadline.checker.observing.recording import Recorder
 
 
 class LookedAt(BaseException):
     """Raised when code uses the value of an element that it was only expected to copy.
 
     This class is not a subclass of `Exception`, so specs are unlikely to catch it. If a spec catches it,
-    `Reader.looked_at` is still true.
+    `Recorder.looked_at` is still true.
     """
 
 
 class Unread(StandIn):
     """Replaces an element of a tuple that code may only copy, as in ``(*values[:place], new, *values[place + 1 :])``.
 
-    An element that is only copied does not count as read. Any use of this object sets `Reader.looked_at` and raises
+    An element that is only copied does not count as read. Any use of this object sets `Recorder.looked_at` and raises
     `LookedAt`. A few operations, such as ``is`` and `type`, do not call a method of the object, so this class does not
     notice them. `opcodes` and `reach` handle them.
 
@@ -36,7 +38,7 @@ class Unread(StandIn):
 
     __slots__ = ("recorder", "slot")
 
-    def __init__(self, recorder: Reader, slot: int) -> None:
+    def __init__(self, recorder: Recorder, slot: int) -> None:
         _set_recorder(self, recorder)
         _set_slot(self, slot)
 
@@ -76,7 +78,7 @@ class TupleView(StandIn, Sequence[object]):
 
     __slots__ = ("_items", "_offset", "_recorder")
 
-    def __init__(self, recorder: Reader, offset: int, items: tuple[Any, ...]) -> None:
+    def __init__(self, recorder: Recorder, offset: int, items: tuple[Any, ...]) -> None:
         self._recorder, self._offset, self._items = recorder, offset, items
 
     @property  # type: ignore[misc]
