@@ -139,6 +139,33 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     assert list(nx.selfloop_edges(graph)) == []
 
 
+FLOORS = (
+    *("support", "observing", "liveness", "traces", "engines", "learning", "compiled", "random", "spark"),
+    *("conformance", "mutation"),
+)
+"""The folders of `checker`, from below. Its own modules are at the bottom, beside `support`."""
+
+INTERFACES = {"leadline.checker": 11, "leadline.checker.stateful": 11, "leadline.checker.engines": 8.5}
+"""The floors of the modules that hand on what is above them."""
+
+
+def floor_of(module: str) -> float:
+    """The floor of a module of `checker`, from 0."""
+    folder = FILES[module].parent.name
+    return INTERFACES.get(module, 0 if folder == "checker" else FLOORS.index(folder))
+
+
+def test_no_folder_of_the_checker_imports_one_above_it() -> None:
+    ours = [module for module in FILES if package_of(module) == "checker"]
+    upward = [
+        (module, imported)
+        for module in ours
+        for imported, at_once in imports_of(module)
+        if imported in ours and at_once is not None and floor_of(imported) > floor_of(module)
+    ]
+    assert upward == [("leadline.checker.trace", "leadline.checker.observing.explain")]  # it says what was false
+
+
 def test_only_the_command_line_and_the_loader_know_the_catalog() -> None:
     knowing = {
         module for module in FILES for imported, _ in imports_of(module) if imported == "leadline.invariants.catalog"

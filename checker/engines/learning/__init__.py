@@ -15,4 +15,5 @@ which calls are worth recording, and `comparison` and `verification` check store
 `restart` holds the adjustments for the next attempt at a search; `enabled_index` and `slot_hashes` are lookup tables
 for the loops; `arrays` defines the arguments of the loops; `workers` manages the threads, `watch` checks the limits,
 and `interrupts` defers Ctrl-C; `warm_up` compiles the loops before a search, and `loop_cache` stores the compiled code.
+`causes` uses recorded calls to explain a trace.
 """
