@@ -22,6 +22,7 @@ from leadline.checker.observing.lazy import make_lazy, make_ordinary
 from leadline.checker.observing.reach import Reach
 from leadline.checker.observing.recording import Precision
 from leadline.checker.settings import CompiledSettings
+from tests.specs import learning
 from tests.specs.going_wrong import ONLY_LEARNED
 
 
@@ -159,3 +160,80 @@ def test_the_data_is_right_of_this_python() -> None:
 def test_a_test_that_the_compiler_adds_tells_no_values_apart() -> None:
     """Python 3.14 asks whether ``any`` is its own with ``is``, before it runs the loop itself."""
     assert opcodes.IdentityTest((("LOAD_COMMON_CONSTANT", any),)).has_one_object({})
+
+
+NUMBER, WORDS = 3, "%s of %s"
+
+
+def by_constant(s: Any) -> Any:
+    return s.bits[0] % 2
+
+
+def by_sum(s: Any) -> Any:
+    return (s.bits[0] + 1) % s.bits[1]
+
+
+def by_global(s: Any) -> Any:
+    return s.bits[0] % NUMBER
+
+
+def in_place(s: Any) -> Any:
+    found = s.bits[0]
+    found %= len(s.bits)
+    return found
+
+
+def in_comprehension(s: Any) -> Any:
+    return [-bit % s.bits[0] for bit in s.bits]
+
+
+def by_text(s: Any) -> Any:
+    return WORDS % s.bits
+
+
+def by_unknown(s: Any) -> Any:
+    words = WORDS
+    words %= s.bits
+    return words
+
+
+def by_own_len(s: Any, len: Any = str) -> Any:
+    return len("%s%s%s") % s.bits
+
+
+def by_own_number(s: Any) -> Any:
+    NUMBER = WORDS  # noqa: N806
+    return [NUMBER % s.bits for _ in range(1)]
+
+
+def by_product(s: Any) -> Any:
+    return ("%s" * 3) % s.bits
+
+
+NO_SOURCE: dict[str, Any] = {}
+exec("def without_source(s): return s.bits[0] % 2", NO_SOURCE)
+
+
+@pytest.mark.parametrize("function", [by_constant, by_sum, by_global, in_place, in_comprehension])
+def test_a_remainder_of_a_number_lowers_no_precision(function: Callable[..., Any]) -> None:
+    assert Reach(function, [State()], copies=True).precision == Precision.COPIES
+
+
+@pytest.mark.parametrize(
+    "function", [by_text, by_unknown, by_own_len, by_own_number, by_product, NO_SOURCE["without_source"]]
+)
+def test_a_remainder_that_may_be_text_is_given_tuples(function: Callable[..., Any]) -> None:
+    """A view in place of a tuple would be formatted as one value."""
+    assert Reach(function, [State()], copies=True).precision == Precision.FIELDS
+
+
+def test_if_text_were_taken_for_a_number_the_answer_would_be_wrong() -> None:
+    @invariant("the last bit is not set")
+    def short(s: State) -> bool:
+        return "%s" % s.bits[2:] != "1"  # noqa: UP031
+
+    spec = Spec(name="text", initial_states=lambda _: [State()], actions=[flip], properties=[short])
+    settings = CompiledSettings(workers=1, tuning=ONLY_LEARNED)
+    assert learning.explore(spec, settings=settings).verdict is Verdict.VIOLATED
+    with mock.patch.object(opcodes, "is_number", return_value=True):
+        assert learning.explore(spec, settings=settings).verdict is Verdict.HOLDS
