@@ -91,7 +91,6 @@ class Domain:
     """The values that have occurred in a slot, in the order in which they were found.
 
     Parameters:
-        slot: the index of the slot.
         path: the location of the slot in the state, for messages.
         kinds: the object that collects the classes, functions and modules that occur in the values.
         split: the path of the part of the state that the search has split, and to which the slot belongs. None if the
@@ -106,13 +105,12 @@ class Domain:
 
     def __init__(
         self,
-        slot: int,
         path: str,
         kinds: Kinds,
         split: str | None = None,
         places: Places | None = None,
     ) -> None:
-        self.slot, self.path, self._kinds = slot, path, kinds
+        self.path, self._kinds = path, kinds
         self._split, self._places = split, places
         self.values: list[Any] = []
         self.numbers: dict[object, int] = {}

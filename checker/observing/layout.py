@@ -258,7 +258,7 @@ class Layout:
             self.kinds.note(member, self._full(node.path))
             member = canonical(member)
             slot = self.slots
-            domain = Domain(slot, f"{self._full(node.path)}[{member!r}]", self.kinds, split=node.path)
+            domain = Domain(f"{self._full(node.path)}[{member!r}]", self.kinds, split=node.path)
             for count in node.first_counts:
                 domain.number(count)
             self.members.append((node.path, member))
@@ -402,7 +402,7 @@ class Layout:
     def _leaf(self, path: str, is_part: bool, split: str | None) -> Leaf:
         slot, full = len(self.domains), self._full(path)
         places = Places(full) if is_part and split is None else None
-        self.domains.append(Domain(slot, full, self.kinds, split, places))
+        self.domains.append(Domain(full, self.kinds, split, places))
         return Leaf(path, slot)
 
     def _node(self, value: Any, path: str, is_part: bool, split: str | None) -> Node:
