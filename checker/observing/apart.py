@@ -18,7 +18,7 @@ import enum
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -39,7 +39,7 @@ import attrs
 
 from leadline.checker.bag import Bag
 from leadline.checker.map import Map
-from leadline.checker.observing.blocks import FALSE, NEITHER, TRUE, Block, Place, Variable, Whole
+from leadline.checker.observing.blocks import FALSE, NEITHER, THROUGH, TRUE, Block, Place, Variable, Whole
 from leadline.checker.observing.collection_views import CollectionView
 from leadline.checker.observing.constructs import CHANGEABLE
 from leadline.checker.observing.control_flow import FlowGraph
@@ -290,42 +290,32 @@ class Runner:
     def _through(self, name: str, arguments: list[Carried], recorder: Recorder | None) -> Sequence[Carried] | range:
         """Return the elements over which a loop iterates.
 
+        The functions in `THROUGH` only arrange the elements of their arguments, so they are given carried values.
+
         Parameters:
-            name: the name of the function that returns the elements, such as ``enumerate``, or an empty string.
+            name: the name of a function in `THROUGH`, or an empty string.
             arguments: the arguments of the function, or the iterable.
             recorder: the recorder of the block.
         """
-        numbers = [each.value for each in arguments if each.kind == "data" and type(each.value) is int]
-        if name == "" and arguments[0].kind == "data" and type(arguments[0].value) is range:
+        if not name and arguments[0].kind == "data" and type(arguments[0].value) is range:
             found: range = arguments[0].value
             return found
-        given = [] if name == "product" else arguments[:1]
-        sequences = [self._sequence(each, recorder) for each in (arguments if name in ("zip", "product") else given)]
-        sizes = [len(each) for each in sequences]
-        if sum(sizes) > MOST_ELEMENTS:
+        given: list[Any] = [
+            each.value if name and each.kind == "data" and type(each.value) is int else self._sequence(each, recorder)
+            for each in arguments
+        ]
+        if sum(len(each) for each in given if isinstance(each, list)) > MOST_ELEMENTS:
             raise Whole("a loop over too many elements")
-        rest = arguments[1:]
-        match name:
-            case "":
-                return sequences[0]
-            case "reversed" if not rest:
-                return sequences[0][::-1]
-            case "zip":
-                rows: Iterator[tuple[Carried, ...]] = zip(*sequences, strict=False)
-            case "enumerate" if len(numbers) == len(rest) <= 1:
-                rows = ((self._carried(number, None), item) for number, item in enumerate(sequences[0], *numbers))
-            case "pairwise" if not rest:
-                rows = itertools.pairwise(sequences[0])
-            case "product":
-                rows = itertools.product(*sequences)
-            case "combinations" if len(numbers) == len(rest) == 1 and numbers[0] >= 0:
-                rows = itertools.combinations(sequences[0], numbers[0])
-            case "permutations" if len(numbers) == len(rest) <= 1 and all(number >= 0 for number in numbers):
-                rows = itertools.permutations(sequences[0], *numbers)
-            case _:
-                raise Whole(f"unsupported arguments of {name}")
-        some = list(itertools.islice(rows, MOST_ELEMENTS + 1))
-        return [Carried(("tuple", *(each.key for each in row)), "tuple", row) for row in some]
+        try:
+            rows = list(itertools.islice(THROUGH[name](*given) if name else given[0], MOST_ELEMENTS + 1))
+        except (TypeError, ValueError):
+            raise Whole(f"unsupported arguments of {name}") from None
+        return [row if isinstance(row, Carried) else self._row(row) for row in rows]
+
+    def _row(self, row: Iterable[Any]) -> Carried:
+        """Return a tuple of elements and numbers."""
+        items = tuple([each if isinstance(each, Carried) else self._carried(each, None) for each in row])
+        return Carried(("tuple", *(each.key for each in items)), "tuple", items)
 
     def _sequence(self, given: Carried, recorder: Recorder | None) -> list[Carried]:
         if given.kind == "data" and type(given.value) is range:

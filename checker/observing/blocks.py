@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import attrs
 
@@ -13,6 +14,17 @@ TRUE, FALSE, NEITHER = 0, 1, 2
 """The indices of the blocks that end a call: the predicate is true; it is false; it returns no bool."""
 
 NOTHING: frozenset[bool] = frozenset()
+
+THROUGH: dict[str, Callable[..., Iterable[Any]]] = {
+    "combinations": itertools.combinations,
+    "enumerate": enumerate,
+    "pairwise": itertools.pairwise,
+    "permutations": itertools.permutations,
+    "product": itertools.product,
+    "reversed": reversed,
+    "zip": zip,
+}
+"""The functions over whose results a divided loop can iterate: they arrange elements and do not look at them."""
 
 
 class Whole(Exception):
@@ -68,7 +80,7 @@ class Block:
         loop: the index of the loop, for ``iterate`` and ``next``.
         target: the target of the loop, for ``next``, or the tuple of names to which the block assigns, or None.
         scope: the variables that are visible in the target.
-        through: the function over whose result the loop iterates, such as ``enumerate``, or an empty string.
+        through: the function in `THROUGH` over whose result the loop iterates, or an empty string.
         place: the expression to leave undivided if this block cannot be run, or None.
         live: the variables that are read in this block or later.
         live_loops: the loops that are continued in this block or later.

@@ -29,6 +29,7 @@ from leadline.checker.observing.blocks import (
     FALSE,
     NEITHER,
     NOTHING,
+    THROUGH,
     TRUE,
     Block,
     Place,
@@ -54,13 +55,6 @@ MOST_BLOCKS = 2_000
 
 _COUNTER = "__count"
 _LEFT, _RIGHT = "__left", "__right"
-_LOOPS = {enumerate: "enumerate", zip: "zip", reversed: "reversed"}
-_ITERTOOLS = {
-    itertools.combinations: "combinations",
-    itertools.permutations: "permutations",
-    itertools.product: "product",
-    itertools.pairwise: "pairwise",
-}
 _BOTH = frozenset((True, False))
 
 
@@ -328,7 +322,7 @@ class FlowGraph:
         if isinstance(iterable, ast.Call) and not iterable.keywords:
             function, through = self._named(iterable.func), ""
             if function is not None and not any(isinstance(argument, ast.Starred) for argument in iterable.args):
-                through = next((name for known, name in (_LOOPS | _ITERTOOLS).items() if known is function), "")
+                through = next((name for name, known in THROUGH.items() if known is function), "")
         value: ast.expr = iterable
         if through:
             assert isinstance(iterable, ast.Call)
