@@ -22,8 +22,8 @@ from typing import Any, TypeVar, cast
 import attrs
 
 from leadline.checker.errors import LeadlineError, SpecError, raised
+from leadline.checker.source.files import codes_in, definition_of
 from leadline.checker.support.inspection import is_a
-from leadline.checker.support.source import codes_in, definition_of
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from typing import Generic, TypeVar
 import attrs
 
 from leadline.checker.action import ActionInstance, Step
-from leadline.checker.observing.explain import false_condition
 from leadline.checker.properties import Kind, Property
+from leadline.checker.source.explain import false_condition
 from leadline.checker.spec import Spec, as_tuple
 
 S = TypeVar("S")

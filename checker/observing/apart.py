@@ -16,9 +16,8 @@ import collections
 import dis
 import enum
 import functools
-import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -39,26 +38,18 @@ import attrs
 
 from leadline.checker.bag import Bag
 from leadline.checker.map import Map
-from leadline.checker.observing.blocks import FALSE, NEITHER, THROUGH, TRUE, Block, Place, Variable, Whole
 from leadline.checker.observing.collection_views import CollectionView
 from leadline.checker.observing.constructs import CHANGEABLE
-from leadline.checker.observing.control_flow import FlowGraph
 from leadline.checker.observing.lazy import lazy_instances
 from leadline.checker.observing.nodes import NODES, Node, can_be_taken_apart, copies_unread
 from leadline.checker.observing.recording import Recorder
 from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.observing.tuple_views import TupleView
+from leadline.checker.source.blocks import FALSE, NEITHER, TRUE, Block, Place, Variable, Whole
+from leadline.checker.source.control_flow import FlowGraph
+from leadline.checker.source.running import MOST_STEPS, Carried, Key, Runner
 from leadline.checker.support.inspection import is_a
 from leadline.checker.values import is_of_library
-
-MOST_ELEMENTS = 4_096
-"""The maximum number of elements of a loop that is divided."""
-
-MOST_STEPS = 100_000
-"""The maximum number of blocks that a call runs."""
-
-Key = tuple[object, ...]
-"""Identifies a position of a call: the index of a block, and the values of variables and loops."""
 
 
 class Position(NamedTuple):
@@ -71,37 +62,6 @@ class Position(NamedTuple):
 
     key: Key
     reads: dict[int, int]
-
-
-class Carried(NamedTuple):
-    """The value of a variable between two blocks.
-
-    Attributes:
-        key: identifies the value. Values with equal keys cannot be distinguished, except by identity.
-        kind: ``data`` for a value without parts of a state, ``node`` for a part of a state, ``tuple`` and ``view`` for
-            tuples of carried values.
-        value: the value itself, the node, or the carried values of the elements.
-        offset: for ``node`` and ``view``, a number that identifies the state; see `Recorder`.
-    """
-
-    key: Key
-    kind: str
-    value: Any
-    offset: int = 0
-
-
-class Loop(NamedTuple):
-    """The progress of a loop between two blocks.
-
-    Attributes:
-        key: identifies the elements.
-        elements: the elements.
-        done: the number of elements that the loop has already visited.
-    """
-
-    key: Key
-    elements: Sequence[Carried] | range
-    done: int
 
 
 @attrs.frozen
@@ -190,143 +150,8 @@ class Divided:
         return values
 
 
-class Runner:
-    """A running call, block by block: the values of its variables, and its loops.
-
-    Parameters:
-        function, graph: the predicate and its blocks.
-        values: the values of the parameters.
-    """
-
-    def __init__(self, function: FunctionType, graph: FlowGraph, values: dict[Variable, Carried]) -> None:
-        self._function, self._blocks, self._values = function, graph.blocks, values
-        self._loops: dict[int, Loop] = {}
-
-    def _carried(self, value: Any, recorder: Recorder | None) -> Carried:
-        """Return a value in a form that can be kept until the next block."""
-        return carried(value, recorder)
-
-    def _elements(self, given: Carried, recorder: Recorder | None) -> list[Carried]:
-        """Return the elements of an iterable."""
-        return _elements(given, recorder)
-
-    def _run(self, block: Block, recorder: Recorder | None) -> int:
-        """Run a block, and return the index of the next one."""
-        following: int = getattr(self, f"_{block.kind.replace(' ', '_')}")(block, recorder)
-        return following
-
-    def _evaluated(self, block: Block, recorder: Recorder | None) -> Any:
-        assert block.code is not None
-        missing = [variable.name for variable in block.names if variable not in self._values]
-        if missing:
-            raise Whole(f"the variable {missing[0]}, which might not have a value")
-        values = [value_of(self._values[variable], recorder) for variable in block.names]
-        cells = self._function.__closure__ or ()
-        call = FunctionType(block.code, self._function.__globals__, block.code.co_name)
-        return call(*values, *(cells[place].cell_contents for place in block.free))
-
-    def _test(self, block: Block, recorder: Recorder | None) -> int:
-        value = self._evaluated(block, recorder)
-        is_true = True if value else False  # noqa: SIM210, as a view of a collection is read here
-        if is_true in block.exact and type(value) is not bool:
-            raise Whole("a result that is not a bool")
-        return block.then if is_true else block.other
-
-    def _assign(self, block: Block, recorder: Recorder | None) -> int:
-        value = self._evaluated(block, recorder)
-        if block.counts and type(value) is not int:
-            raise Whole("a sum of values that are not integers")
-        if block.target is not None:
-            self._bind(block.target, self._carried(value, recorder), block, recorder)
-        else:
-            self._values[block.targets[0]] = self._carried(value, recorder)
-        return block.then
-
-    def _yield(self, block: Block, recorder: Recorder | None) -> int:
-        if not isinstance(self._evaluated(block, recorder), str):
-            raise Whole("a yielded value that is not a str")
-        return block.then
-
-    def _yield_from(self, block: Block, recorder: Recorder | None) -> int:
-        sentence = next(iter(self._evaluated(block, recorder)), None)
-        if sentence is None:
-            return block.then
-        if not isinstance(sentence, str):
-            raise Whole("a yielded value that is not a str")
-        return block.other
-
-    def _iterate(self, block: Block, recorder: Recorder | None) -> int:
-        value = self._carried(self._evaluated(block, recorder), recorder)
-        arguments = self._elements(value, recorder) if block.through else [value]
-        elements = self._through(block.through, arguments, recorder)
-        if len(elements) > MOST_ELEMENTS:
-            raise Whole("a loop over too many elements")
-        self._loops[block.loop] = Loop((block.through, *(each.key for each in arguments)), elements, 0)
-        return block.then
-
-    def _next(self, block: Block, recorder: Recorder | None) -> int:
-        loop = self._loops[block.loop]
-        if loop.done == len(loop.elements):
-            del self._loops[block.loop]
-            return block.other
-        element = loop.elements[loop.done]
-        assert block.target is not None
-        bound = element if isinstance(element, Carried) else self._carried(element, None)
-        self._bind(block.target, bound, block, recorder)
-        self._loops[block.loop] = loop._replace(done=loop.done + 1)
-        return block.then
-
-    def _bind(self, target: ast.expr, value: Carried, block: Block, recorder: Recorder | None) -> None:
-        if isinstance(target, ast.Name):
-            self._values[block.scope[target.id]] = value
-            return
-        assert isinstance(target, ast.Tuple | ast.List)
-        elements = self._elements(value, recorder)
-        if len(elements) != len(target.elts):
-            raise Whole("a tuple with an unexpected number of elements")
-        for inner, element in zip(target.elts, elements, strict=True):
-            self._bind(inner, element, block, recorder)
-
-    def _through(self, name: str, arguments: list[Carried], recorder: Recorder | None) -> Sequence[Carried] | range:
-        """Return the elements over which a loop iterates.
-
-        The functions in `THROUGH` only arrange the elements of their arguments, so they are given carried values.
-
-        Parameters:
-            name: the name of a function in `THROUGH`, or an empty string.
-            arguments: the arguments of the function, or the iterable.
-            recorder: the recorder of the block.
-        """
-        if not name and arguments[0].kind == "data" and type(arguments[0].value) is range:
-            found: range = arguments[0].value
-            return found
-        given: list[Any] = [
-            each.value if name and each.kind == "data" and type(each.value) is int else self._sequence(each, recorder)
-            for each in arguments
-        ]
-        if sum(len(each) for each in given if isinstance(each, list)) > MOST_ELEMENTS:
-            raise Whole("a loop over too many elements")
-        try:
-            rows = list(itertools.islice(THROUGH[name](*given) if name else given[0], MOST_ELEMENTS + 1))
-        except (TypeError, ValueError):
-            raise Whole(f"unsupported arguments of {name}") from None
-        return [row if isinstance(row, Carried) else self._row(row) for row in rows]
-
-    def _row(self, row: Iterable[Any]) -> Carried:
-        """Return a tuple of elements and numbers."""
-        items = tuple([each if isinstance(each, Carried) else self._carried(each, None) for each in row])
-        return Carried(("tuple", *(each.key for each in items)), "tuple", items)
-
-    def _sequence(self, given: Carried, recorder: Recorder | None) -> list[Carried]:
-        if given.kind == "data" and type(given.value) is range:
-            if len(given.value) > MOST_ELEMENTS:
-                raise Whole("a loop over too many elements")
-            return [self._carried(number, None) for number in given.value]
-        return self._elements(given, recorder)
-
-
 class _Running(Runner):
-    """A recorded call. For the other parameters, see `Divided.run`."""
+    """A recorded call. For the parameters that `Runner` does not have, see `Divided.run`."""
 
     def __init__(
         self,
@@ -338,6 +163,16 @@ class _Running(Runner):
     ) -> None:
         super().__init__(function, graph, values)
         self._new_recorder, self._ended = new_recorder, ended
+        self._recorder: Recorder | None = None
+
+    def _carried(self, value: Any) -> Carried:
+        return carried(value, self._recorder)
+
+    def _value(self, given: Carried) -> Any:
+        return _value(given, self._recorder)
+
+    def _elements(self, given: Carried) -> list[Carried]:
+        return _elements(given, self._recorder)
 
     def key(self, index: int) -> Key:
         """Return the key of the position before a block."""
@@ -349,9 +184,9 @@ class _Running(Runner):
     def step(self, index: int) -> tuple[int, dict[int, int]]:
         """Run a block. Return the index of the next block and the slots that were read."""
         block = self._blocks[index]
-        recorder = self._new_recorder() if self._may_read(block) else None
+        recorder = self._recorder = self._new_recorder() if self._may_read(block) else None
         try:
-            following = self._run(block, recorder)
+            following = self._run(block)
         except Whole as error:
             line = getattr(block.node, "lineno", 0)
             raise Whole(error.text, error.line or line, block.place) from None
@@ -438,16 +273,16 @@ def _is_record(kind: Any) -> bool:
     return attrs.has(kind) and attrs.inspect(kind).is_frozen and can_be_taken_apart(kind) and copies_unread(kind)
 
 
-def value_of(given: Carried, recorder: Recorder | None) -> Any:
+def _value(given: Carried, recorder: Recorder | None) -> Any:
     """Convert a carried value back to a value that another block can use."""
     if given.kind == "data":
         return given.value
     if given.kind == "tuple":
-        return tuple([value_of(item, recorder) for item in given.value])
+        return tuple([_value(item, recorder) for item in given.value])
     assert recorder is not None
     if given.kind == "node":
         return recorder.value(given.value, given.offset)
-    items = [item.value if item.kind == "node" else value_of(item, recorder) for item in given.value]
+    items = [item.value if item.kind == "node" else _value(item, recorder) for item in given.value]
     return TupleView(recorder, given.offset, tuple(items))
 
 
@@ -459,7 +294,7 @@ def _elements(given: Carried, recorder: Recorder | None) -> list[Carried]:
     """
     if given.kind in ("tuple", "view"):
         return list(given.value)
-    value = value_of(given, recorder)
+    value = _value(given, recorder)
     if given.kind == "node" and (type(value) is TupleView or type(value) is tuple):
         again = carried(value, recorder)
         return _elements(again, recorder)

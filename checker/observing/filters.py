@@ -32,8 +32,8 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
 from leadline.checker.observing.conditions import CHECKS, NotTaken, checked
-from leadline.checker.observing.fragments import function_code
-from leadline.checker.support.source import SCOPES, Source, assigned_in, codes_in, names_in, source_in
+from leadline.checker.source.files import SCOPES, Source, assigned_in, codes_in, names_in, source_in
+from leadline.checker.source.fragments import compiled_alone, function_code
 
 LONGEST = 60
 """The maximum number of characters of a condition in reports."""
@@ -112,18 +112,6 @@ def _bound(function: Callable[..., Any], values: list[Any]) -> Condition:
 
 _UNKNOWN: Any = object()
 
-_compiled_alone = set[CodeType]()
-
-
-def may_filter(code: CodeType) -> None:
-    """Allow filters in code that was compiled from a single expression of a function. The code must keep the line and
-    column numbers of the expression.
-
-    Filters are allowed at the same positions as in the whole function.
-    """
-    _compiled_alone.update(codes_in(code))
-
-
 _are_off = ContextVar("_are_off", default=False)
 
 
@@ -201,7 +189,7 @@ def _filter_at(filename: str, code: CodeType, place: int) -> Filter | None:
     source = source_in(filename)
     if number is None or instructions[number].opname != "GET_ITER" or source is None:
         return None
-    if code not in source.codes and code not in _compiled_alone:  # a part of a function has the positions of the whole
+    if code not in source.codes and code not in compiled_alone:  # a part of a function has the positions of the whole
         return None
     nodes = source.at.get(next(itertools.islice(code.co_positions(), place // 2, None)), ())
     found = [item for node in nodes for item in _filters_at(node, source)]

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.recording import Precision
+from leadline.checker.source.files import operands_of
 from leadline.checker.support.inspection import is_a
-from leadline.checker.support.source import operands_of
 
 Instruction = tuple[str, Any]
 """The name of an instruction and its argument."""

@@ -38,8 +38,8 @@ import attrs
 from leadline.checker.bag import Bag
 from leadline.checker.map import Map
 from leadline.checker.observing.objects import Origin, origin
+from leadline.checker.source.files import codes_in
 from leadline.checker.support.inspection import is_a
-from leadline.checker.support.source import codes_in
 
 Order = Callable[[list[object]], list[object]]
 """A function that takes the members of a set in their usual order and returns them in a different order."""

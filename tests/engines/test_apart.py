@@ -16,9 +16,9 @@ from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import search
 from leadline.checker.engines.learning import calls
 from leadline.checker.engines.learning.tables import TransitionTables
-from leadline.checker.observing.explain import false_condition
 from leadline.checker.result import UNDIVIDED, Statistics, WholeRead
 from leadline.checker.settings import CompiledSettings
+from leadline.checker.source.explain import false_condition
 from leadline.reports.runs.phrases import whole_read_text
 from tests.programs.properties import source
 from tests.programs.search import compare_properties

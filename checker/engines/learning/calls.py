@@ -21,7 +21,6 @@ from leadline.checker.content import content
 from leadline.checker.engines.purity import BY_IDENTITY, Purity, fresh
 from leadline.checker.errors import SpecError
 from leadline.checker.observing.apart import Divided, Position, Run, lasting
-from leadline.checker.observing.blocks import Place, Whole
 from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.filters import are_off
 from leadline.checker.observing.layout import Layout
@@ -33,6 +32,7 @@ from leadline.checker.observing.recording import Mismatch, Precision, Recorder
 from leadline.checker.observing.tuple_views import LookedAt
 from leadline.checker.properties import AT_REST, OF_STATES, Kind, Property
 from leadline.checker.settings import DEFAULT, Tuning
+from leadline.checker.source.blocks import Place, Whole
 from leadline.checker.spec import Spec
 from leadline.checker.support.inspection import with_arguments
 

@@ -25,7 +25,6 @@ from leadline.checker.engines.learning.restart import NO_ADJUSTMENTS, Adjustment
 from leadline.checker.engines.learning.trees import JUMP, NOT_SHOWN, SHOWN
 from leadline.checker.engines.purity import Purity
 from leadline.checker.observing.apart import Position
-from leadline.checker.observing.blocks import Place
 from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.nodes import ShapeChanged
@@ -33,6 +32,7 @@ from leadline.checker.observing.recording import Precision
 from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.result import UNDIVIDED, Costliest, Learning, WholeRead, Widest
 from leadline.checker.settings import DEFAULT, Tuning
+from leadline.checker.source.blocks import Place
 from leadline.checker.spec import Spec
 
 S = TypeVar("S")

@@ -25,7 +25,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from types import FunctionType
 
-from leadline.checker.observing.blocks import (
+from leadline.checker.source.blocks import (
     FALSE,
     NEITHER,
     NOTHING,
@@ -38,8 +38,9 @@ from leadline.checker.observing.blocks import (
     Whole,
     find_live,
 )
-from leadline.checker.observing.filters import may_filter
-from leadline.checker.observing.fragments import (
+from leadline.checker.source.files import codes_in, definition_of
+from leadline.checker.source.fragments import (
+    compiled_alone,
     function_code,
     load,
     located,
@@ -48,7 +49,6 @@ from leadline.checker.observing.fragments import (
     returning,
     target_names,
 )
-from leadline.checker.support.source import definition_of
 
 MOST_BLOCKS = 2_000
 """The maximum number of blocks of a predicate that is divided."""
@@ -375,7 +375,7 @@ class FlowGraph:
         free = [name for name in used if name not in scope and name in self._free]
         arguments = ast.arguments([], [ast.arg(name) for name in (*names, *free)], None, [], [], None, [])
         code = function_code(self._function.__name__, arguments, body, self._function.__code__.co_filename)
-        may_filter(code)
+        compiled_alone.update(codes_in(code))
         free_places = tuple(self._free.index(name) for name in free)
         return Block(kind, code=code, names=tuple(scope[name] for name in names), free=free_places)
 

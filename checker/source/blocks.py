@@ -1,4 +1,4 @@
-"""The blocks of a predicate that is divided. See `leadline.checker.observing.control_flow`, which makes them."""
+"""The blocks of a predicate that is divided. See `leadline.checker.source.control_flow`, which makes them."""
 
 from __future__ import annotations
 

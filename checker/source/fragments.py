@@ -7,8 +7,13 @@ import dis
 from types import CodeType
 from typing import Any
 
-from leadline.checker.observing.blocks import Place, Whole
-from leadline.checker.support.source import codes_in
+from leadline.checker.source.blocks import Place, Whole
+from leadline.checker.source.files import codes_in
+
+compiled_alone = set[CodeType]()
+"""The code that was compiled from a part of a function. It has the line and column numbers of the whole function, so
+what is known of the loops of the function is also known here.
+"""
 
 
 def target_names(target: ast.expr) -> list[str]:

@@ -6,23 +6,17 @@ The blocks of the predicate are run on the real states; see `control_flow`. This
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections.abc import Mapping
 from types import FunctionType
-from typing import Any
 
-from leadline.checker.observing.apart import Carried, Runner, value_of
-from leadline.checker.observing.blocks import FALSE, NEITHER, TRUE, Block, Variable
-from leadline.checker.observing.control_flow import FlowGraph
-from leadline.checker.observing.recording import Recorder
+from leadline.checker.source.blocks import FALSE, NEITHER, TRUE, Block, Variable
+from leadline.checker.source.control_flow import FlowGraph
+from leadline.checker.source.running import MOST_STEPS, Carried, Runner
 from leadline.checker.support.inspection import with_arguments
 
 LONGEST = 100
 """The maximum length of a condition or a value in a sentence."""
-
-MOST_STEPS = 100_000
-"""The maximum number of blocks that are run."""
 
 
 def false_condition(function: object, *states: object) -> str:
@@ -46,20 +40,14 @@ def false_condition(function: object, *states: object) -> str:
 
 
 class _Explained(Runner):
-    """A call on real states, which can be iterated over in every way."""
+    """A call on real states."""
 
     def __init__(self, function: FunctionType, states: tuple[object, ...], given: Mapping[str, object]) -> None:
         graph = FlowGraph(function, frozenset())
         values: dict[Variable, object] = dict(zip(graph.parameters, states, strict=False))
         values |= {each: given[each.name] for each in graph.parameters if each.name in given}
-        super().__init__(function, graph, {each: self._carried(value, None) for each, value in values.items()})
+        super().__init__(function, graph, {each: self._carried(value) for each, value in values.items()})
         self._first, self._definition = graph.first, graph.definition
-
-    def _carried(self, value: Any, recorder: Recorder | None) -> Carried:
-        return Carried((), "data", value)
-
-    def _elements(self, given: Carried, recorder: Recorder | None) -> list[Carried]:
-        return [self._carried(each, None) for each in itertools.islice(value_of(given, None), MOST_STEPS)]
 
     def text(self) -> str:
         index, deciding, is_true = self._first, Block("end"), False
@@ -69,7 +57,7 @@ class _Explained(Runner):
             block = self._blocks[index]
             if block.kind.startswith("yield"):
                 return ""  # the sentence says what is wrong
-            index = self._run(block, None)
+            index = self._run(block)
             if block.kind == "test":
                 deciding, is_true = block, index == block.then
         tests = sum(block.kind == "test" for block in self._blocks)
@@ -95,7 +83,7 @@ class _Explained(Runner):
         assert step.target is not None
         assert iterable is not None
         element = loop.elements[loop.done - 1]
-        value = value_of(element, None) if isinstance(element, Carried) else element
+        value = self._value(element) if isinstance(element, Carried) else element
         is_path = isinstance(iterable, ast.Attribute | ast.Name)
         name = ast.unparse(step.target)
         if is_path and not isinstance(value, int | str | bool | None):
