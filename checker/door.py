@@ -297,11 +297,17 @@ def place(function: object, line: int | None = None) -> str:
 
 def _called(function: object) -> CodeType | None:
     """Return the code that a call runs first, or None if it is not written in Python."""
+    found = _in_python(function)
+    return None if found is None else found.__code__
+
+
+def _in_python(function: object) -> FunctionType | None:
+    """Return the function that a call runs first, or None if it is not written in Python."""
     while isinstance(function, functools.partial | MethodType):
         function = function.func if isinstance(function, functools.partial) else function.__func__
     if not isinstance(function, FunctionType | type):
         function = inspect.getattr_static(type(function), "__call__", None)
-    return function.__code__ if isinstance(function, FunctionType) else None
+    return function if isinstance(function, FunctionType) else None
 
 
 @functools.lru_cache(maxsize=4096)
@@ -339,11 +345,12 @@ def refuse_dropped(owner: str, function: object, gives: Gives) -> None:
     waiting, met = [function], set[CodeType]()
     while waiting:
         function = waiting.pop()
-        code = _called(function)
-        if code is None or code in met or not _delegates(code):
+        found = _in_python(function)
+        if found is None or found.__code__ in met or not _delegates(found.__code__):
             continue
+        code = found.__code__
         met.add(code)
-        helpers = list(_helpers(function, code))
+        helpers = list(_helpers(found))
         waiting += [helper for _, helper, _ in helpers]
         returning = {name for name, _, inner in helpers if _returning_line(inner) is not None}
         for statement in ast.walk(definition_of(code) or ast.Module([], [])) if returning else ():
@@ -361,13 +368,10 @@ def _delegates(code: CodeType) -> bool:
     return any(dis.opmap["GET_YIELD_FROM_ITER"] in each.co_code[::2] for each in codes_in(code))
 
 
-def _helpers(function: object, code: CodeType) -> Iterator[tuple[str, object, CodeType]]:
+def _helpers(function: FunctionType) -> Iterator[tuple[str, object, CodeType]]:
     """Yield the generator functions to which the names in a function can refer: name, function and code."""
-    inner = list(codes_in(code))[1:]
+    code, *inner = codes_in(function.__code__)
     names = {name for each in (code, *inner) for name in (*each.co_names, *each.co_freevars)}
-    while isinstance(function, functools.partial | MethodType):
-        function = function.func if isinstance(function, functools.partial) else function.__func__
-    assert isinstance(function, FunctionType)
     cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
     around = {**function.__globals__, **{name: cell.cell_contents for name, cell in cells if cell != type(cell)()}}
     spaces: list[Mapping[str, object]] = [around]

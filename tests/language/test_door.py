@@ -414,7 +414,14 @@ def test_what_a_helper_returns_is_dropped_in_no_other_generator() -> None:
     found = "drops the value that returns_the_last returns: yield the states"
     assert f"initial_states {found}" in refused(lambda: spec_of(initial_states=starts))
     assert "yield a sentence" in refused(lambda: spec_of(invariant("it")(reasons)))
+
+    class Called:
+        def __call__(self, state: State) -> Iterator[str]:
+            yield from helper_that_returns()
+
     assert "action step: a domain drops" in refused(lambda: in_action(x=drawn))
+    assert "yield a sentence" in refused(lambda: spec_of(invariant("it")(functools.partial(reasons))))
+    assert "yield a sentence" in refused(lambda: spec_of(invariant("it")(Called())))
 
 
 @pytest.mark.parametrize("outcome", [None, 3, "abc", State()])
