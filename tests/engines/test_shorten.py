@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leadline.checker import Spec, action, fuzz, invariant, witness
-from leadline.checker.engines import ENGINES, budget, progress
+from leadline.checker.engines import budget, compiled, progress
 from leadline.checker.engines.progress import Pace
 from leadline.checker.engines.random import leave_out, search, shorten
 from leadline.checker.errors import SpecError
@@ -79,7 +79,7 @@ def test_counterexamples_and_traces_of_witnesses_lose_the_steps_that_they_do_not
 
 
 def test_when_the_time_is_up_only_steps_are_left_out(found: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ENGINES, "compiled", lambda *_: pytest.fail("an exhaustive search began"))
+    monkeypatch.setattr(compiled, "explore", lambda *_: pytest.fail("an exhaustive search began"))
     result = shorten.shortened(found, Limits(max_seconds=1e-6))
 
     assert length(result, "small") == 6
@@ -99,7 +99,7 @@ def test_leaving_out_steps_ends_too(found: Result, monkeypatch: pytest.MonkeyPat
 def test_after_an_interrupt_nobody_waits_for_an_exhaustive_search(
     found: Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ENGINES, "compiled", lambda *_: pytest.fail("an exhaustive search began"))
+    monkeypatch.setattr(compiled, "explore", lambda *_: pytest.fail("an exhaustive search began"))
     stopped = attrs.evolve(found, stop=Stop(StopKind.INTERRUPT, "interrupted"))
 
     assert shorten.shortened(stopped, Limits()).note.endswith("shortening was interrupted")
@@ -128,13 +128,13 @@ def test_the_exhaustive_search_gets_the_workers_and_the_time_that_is_left(
     found: Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[tuple[Limits, CompiledSettings]] = []
-    engine = ENGINES["compiled"]
+    engine = compiled.explore
 
     def noted(spec: Spec[Any], limits: Limits, progress: Any, settings: CompiledSettings) -> Result:
         given.append((limits, settings))
         return engine(spec, limits, progress, settings)
 
-    monkeypatch.setitem(ENGINES, "compiled", noted)
+    monkeypatch.setattr(compiled, "explore", noted)
     shorten.shortened(found, Limits(max_seconds=60.0), workers=1)
     (limits, settings), *_ = given
 
