@@ -79,7 +79,7 @@ class Tuning:
     shared: int = 8
     helped_after: int = 500
     in_order: bool = False
-    learn_after: int = 250_000
+    learn_after: int = 160_000
     verify: float | None = None
     verify_seed: int = 0
     pure_states: int | None = None

@@ -251,7 +251,7 @@ def test_where_learning_does_not_pay_states_become_objects_again(
     monkeypatch: pytest.MonkeyPatch, forms: list[str]
 ) -> None:
     monkeypatch.setattr(learn_or_call, "FIRST", 20)
-    mixed = explore(MIXED, ALL, 2_000)
+    mixed = explore(MIXED, ALL, 4_000)
     assert forms == ["of_objects", "to_objects"]
     assert told(mixed) == told(oracle.explore(MIXED, ALL))
     learned = mixed.statistics.learning
@@ -383,6 +383,8 @@ def statistics_of(levels: list[int], expanded: int) -> Statistics:
     [
         ([100, 200, 400], 500, 10, True),
         ([100, 200], 150, 10, False),  # few calls
+        ([100, 900], 140, 10, True),  # but many states wait
+        ([100, 900], 110, 10, False),  # which count only later
         ([100, 400, 200], 600, 100, False),  # levels shrink
         ([100, 400, 200], 600, 500, True),  # and grow again
         ([100, 800, 600], 1_500, 10, True),  # but many calls were made

@@ -7,18 +7,16 @@ exception, the methods of `Spec` and of the oracle make the checks and report th
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.canonical import canonical
-from leadline.checker.door import check_reason
 from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.evidence import Sighting
 from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.engines.progress import Progress
-from leadline.checker.properties import Kind, Property
+from leadline.checker.engines.verdicts import predicate, verdict
 from leadline.checker.result import ActionCount, Limits, Stop, StopKind
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
@@ -62,8 +60,8 @@ class DirectSearch(OracleSearch[S]):
         super().__init__(spec, limits, progress, budget, look, tuning)
         self._class = type(spec.initials()[0])
         self._counts = [[0, 0] for _ in spec.instances]
-        self._state_calls = [(item, *_predicate(item)) for item in self._state_checks]
-        self._step_calls = [(item, *_predicate(item)) for item in self._step_checks]
+        self._state_calls = [(item, predicate(item)) for item in self._state_checks]
+        self._step_calls = [(item, predicate(item)) for item in self._step_checks]
 
     def _expand(self, state: S) -> None:
         self.purity.check(state)
@@ -109,9 +107,9 @@ class DirectSearch(OracleSearch[S]):
             found.append((state, instance))
         self.statistics.generated += 1
         after = found.state
-        for item, predicate, yields in self._step_calls:
-            verdict = _verdict(item, predicate, yields, state, after)
-            if verdict is not True and (verdict is False or self._shows(item, state, after)):
+        for item, function in self._step_calls:
+            known = verdict(function, state, after)
+            if known is not True and (known is False or self._shows(item, state, after)):
                 self._see(item, Sighting(state, (instance, after)))
         return is_new
 
@@ -143,9 +141,9 @@ class DirectSearch(OracleSearch[S]):
             else:
                 self.outside.add(state)
                 self.statistics.outside += 1
-            for item, predicate, yields in self._state_calls:
-                verdict = _verdict(item, predicate, yields, state)
-                if verdict is not True and (verdict is False or self._shows(item, state)):
+            for item, function in self._state_calls:
+                known = verdict(function, state)
+                if known is not True and (known is False or self._shows(item, state)):
                     self._see(item, Sighting(state))
         return found
 
@@ -153,30 +151,3 @@ class DirectSearch(OracleSearch[S]):
 def search_class(limits: Limits) -> type[OracleSearch[Any]]:
     """Return the fastest class that searches by direct calls within the given limits."""
     return OracleSearch if limits.coverage else DirectSearch
-
-
-def _predicate(item: Property) -> tuple[Callable[..., object], bool]:
-    """Return the predicate of a property, and whether it is a generator function. If the predicate does not decide
-    alone, return a function that returns None instead.
-    """
-    if item.kind in (Kind.INVARIANT, Kind.STEP_INVARIANT) and not item.at_rest:
-        return item.function, inspect.isgeneratorfunction(item.function)
-    return lambda *_: None, False
-
-
-def _verdict(item: Property, predicate: Callable[..., object], yields: bool, *states: object) -> bool | None:
-    """Return whether a predicate is true. Return None if `Spec.complaint` must decide, for example because the
-    predicate raised an exception, or returned the generator of another function, which may return a value.
-    """
-    try:
-        outcome = predicate(*states)
-        if yields:
-            for reason in outcome:  # type: ignore[attr-defined]
-                check_reason(item.owner, item.function, reason)
-                return False
-            return True
-    except (KeyboardInterrupt, MemoryError):
-        raise
-    except BaseException:
-        return None
-    return outcome if outcome is True or outcome is False else None

@@ -45,8 +45,8 @@ class StoredStates(Generic[S]):
 
     def __init__(self, expander: Expander[S]) -> None:
         self._expander, self._spec = expander, expander.tables.spec
-        initials = {tuple(expander.layout.row(state)): state for state in self._spec.initials()}
-        self._made = {index: initials[tuple(expander.row(index))] for index in range(len(initials))}
+        self._initials = self._spec.initials()
+        self._made: dict[int, S] = {}
 
     def check(self) -> int:
         """Check a sample of the states. Return their number.
@@ -61,11 +61,18 @@ class StoredStates(Generic[S]):
             self._check(index)
         return len(chosen)
 
+    def _initial(self, index: int) -> S:
+        """Return the initial state that is stored at an index. A resume may have another order."""
+        row, layout = self._expander.row(index), self._expander.layout
+        likely = self._initials[index]
+        return likely if layout.row(likely) == row else next(each for each in self._initials if layout.row(each) == row)
+
     def _check(self, index: int) -> None:
         store, way = self._expander.store, [index]
-        while way[-1] not in self._made:
+        while way[-1] not in self._made and way[-1] >= len(self._initials):
             way.append(int(store.parents[way[-1]]))
-        state = self._made[way.pop()]
+        first = way.pop()
+        state = self._made[first] if first in self._made else self._initial(first)
         for following in reversed(way):
             tree, stored = int(store.arrivals[following]), self._expander.state(following)
             found = [after for after in self._spec.take(self._spec.instances[tree], state) if after == stored]

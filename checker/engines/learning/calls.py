@@ -19,6 +19,7 @@ import attrs
 from leadline.checker.action import Action, ActionInstance
 from leadline.checker.content import content
 from leadline.checker.engines.purity import BY_IDENTITY, Purity, fresh
+from leadline.checker.engines.verdicts import predicate, verdict
 from leadline.checker.errors import SpecError
 from leadline.checker.observing.apart import Divided, Position, Run, lasting
 from leadline.checker.observing.constructs import Construct
@@ -34,6 +35,7 @@ from leadline.checker.properties import AT_REST, OF_STATES, Kind, Property
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.source.blocks import Place, Whole
 from leadline.checker.spec import Spec
+from leadline.checker.state import check_shape
 from leadline.checker.support.inspection import with_arguments
 
 S = TypeVar("S")
@@ -164,6 +166,7 @@ class Caller(Generic[S]):
         self._numbers: dict[ActionInstance[S], int] = {}
         self.first_step = self.instances + len(self.state_checks)
         self.distance_tree = self.first_step + len(self.step_checks)
+        self._predicates = [predicate(item) for item in (*self.state_checks, *self.step_checks)]
         self._reach = self._reached()
         self.precision = [reach.precision for reach in self._reach]
         self.lowered_by = [self._in_function(tree, reach.because) for tree, reach in enumerate(self._reach)]
@@ -374,11 +377,31 @@ class Caller(Generic[S]):
             tree: the index of the action instance's decision tree.
             row: the state.
         """
-        state = self._state(row)
+        state, instance = self._state(row), self.spec.instances[tree]
+        if not (instance.action.drawn or self.tuning.in_order or True in self._looks_at_identity):
+            try:
+                return [(0, self._changes(state, after, row)) for after in instance.successors(state)]
+            except (KeyboardInterrupt, MemoryError, ShapeChanged):
+                raise
+            except BaseException:  # the action is called again, to report the error
+                pass
         direct = self._direct(tree, state)
         if self.tuning.in_order:
             direct.sort(key=lambda step: content("", step[1], is_part=True))
         return [(self.label_of(instance), self.layout.changes(state, after, row)) for instance, after in direct]
+
+    def _changes(self, before: S, after: S, row: Row) -> Changes:
+        """Return the changes of a step as `Spec.steps` and `Layout.changes` do, in a third of the time.
+
+        The next state is not brought into canonical form. Its parts get the indices of equal values that are the same,
+        or of new values, which `Domain.number` brings into canonical form; so the changes do not depend on the form.
+        The hash that a valid state must have is taken of its parts. If anything is wrong, this method raises an
+        exception of any class, and `Spec.steps` reports the error.
+        """
+        if type(after) is not type(before):
+            raise TypeError
+        check_shape(after, before)
+        return self.layout.changes(before, after, row)
 
     def _direct(self, tree: int, state: S) -> list[tuple[ActionInstance[S], S]]:
         """Return the steps of an action instance; see `Spec.steps`. Repeat some calls to check that the action is pure.
@@ -477,7 +500,9 @@ class Caller(Generic[S]):
             rows: the state, or the states before and after a step.
         """
         began = time.perf_counter()
-        shown = bool(self._given_again(tree, [self._state(rows[0]), *map(self.layout.state, rows[1:])]))
+        states = [self._state(rows[0]), *map(self.layout.state, rows[1:])]
+        known = None if self._looks_at_identity[tree] else verdict(self._predicates[tree - self.instances], *states)
+        shown = bool(self._given_again(tree, states)) if known is None else not known
         self.seconds[tree] += time.perf_counter() - began
         return shown
 
