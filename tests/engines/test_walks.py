@@ -24,6 +24,7 @@ from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.random import distinct_estimate, leave_out
 from leadline.checker.engines.random.distinct_estimate import SAMPLED, StateSample
+from leadline.checker.engines.random.frontier import Frontier
 from leadline.checker.engines.random.shorten import IN_ORDER, shorten_along
 from leadline.checker.engines.random.walkers import Next, Walks
 from leadline.checker.errors import SpecError
@@ -269,6 +270,30 @@ def is_counted(state: Basket) -> bool:
     return len(state.held) == state.count
 
 
+@pytest.mark.parametrize("uniform", [False, True])
+def test_expanding_equal_states_once_and_checking_states_once_makes_no_difference(
+    uniform: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = LOSS.with_properties([item.name for item in LOSS.checks])
+    settings = RandomSettings(examples=2_000, steps=20, uniform=uniform, workers=1)
+    quick, choose, together = fuzz(spec, Limits(keep_going=True), settings=settings), Walks._choose_block, 0
+
+    def choose_all(walks: Walks[Any]) -> None:
+        nonlocal together
+        choose(walks)
+        states = walks._block.states
+        together += len(states) - len(walks._first)
+        walks._first = walks._place = np.arange(len(states))
+        walks._store.put(0, states, np.zeros(len(states), np.int64))
+
+    monkeypatch.setattr(Walks, "_choose_block", choose_all)
+    if uniform:
+        monkeypatch.setattr(Frontier, "is_known", lambda _, hashes: np.zeros(len(hashes), np.bool_))
+    assert repeatable(fuzz(spec, Limits(keep_going=True), settings=settings)) == repeatable(quick)
+    assert together > 100
+    assert quick.verdict is Verdict.VIOLATED
+
+
 def test_a_walk_that_begins_leaves_nothing_of_the_one_before() -> None:
     spec = Spec(name="basket", initial_states=lambda _: [Basket()], actions=[put_in], properties=[is_counted])
     result = fuzz(spec, settings=RandomSettings(examples=2_000, steps=10))
@@ -340,7 +365,7 @@ def taken(spec: Spec[Any], monkeypatch: pytest.MonkeyPatch, **settings: Any) -> 
         packing, layout = walks.expander.packing, walks.expander.layout
         # the warm-up searches another spec
         for place in [*found.chosen[found.chosen >= 0], *found.new] if walks.spec is spec else ():
-            before, after = walks.expander.store.states[found.parents[place]], found.states[place]
+            before, after = walks.expander.store.states[walks._place[found.parents[place]]], found.states[place]
             instance = spec.instances[found.trees[place]]
             steps.append((*(layout.state(packing.unpack(state)) for state in (before, after)), instance))
         goes_on(walks, found)

@@ -39,9 +39,10 @@ EVERY, ENOUGH, RARER, RARE = 1_250, 5_000, 0.4, 4
 """The numbers of draws; see the docstring of the module. The number of draws beyond `ENOUGH` is multiplied by `RARER`.
 """
 
-DRAWN, AT_ONCE = 128, 1024
+DRAWN, AT_ONCE, TOGETHER = 128, 1024, 16
 """`DRAWN` is the minimum number of states of a block from which applications are drawn. `AT_ONCE` is the number of
-states that are processed together if `Tuning.verify` is set."""
+states that are processed together if `Tuning.verify` is set. After `EVERY` draws, at least `TOGETHER` are made at a
+time, because finding the paths of `DRAWN` states takes as long: 8 ms, where the other work of a block can take 20."""
 
 PER_STATE = 4
 """The approximate number of applications drawn per state. It takes longer to create a state than to make most calls."""
@@ -150,7 +151,8 @@ class Verification(Generic[S]):
         self._blocks += 1
         self._uses += len(indices) * len(trees)
         due, rare_due = self._due()
-        if not len(indices) or not trees or not (self._share or due or rare_due):
+        fewest = 1 if self.drawn < EVERY else TOGETHER
+        if not len(indices) or not trees or not (self._share or due >= fewest or rare_due >= fewest):
             return
         # with a new generator for each block, draws do not depend on the number of draws in earlier blocks
         self._random, self._state = np.random.default_rng([self._seed, self._blocks]), None

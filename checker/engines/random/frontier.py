@@ -147,6 +147,10 @@ class Frontier:
         known: NDArray[np.bool_] = self._known[self._places(hashes)] == hashes
         return known
 
+    def note(self, hashes: NDArray[np.uint64]) -> None:
+        """Add hashes to the table of found states. A uniform search notes what it has checked, and adds no states."""
+        self._known[self._places(hashes)] = hashes
+
     def new_among(
         self, hashes: NDArray[np.uint64], nodes: NDArray[np.int64], trees: NDArray[np.int64]
     ) -> NDArray[np.int64]:
@@ -197,7 +201,7 @@ class Frontier:
             distances: the result of `Spec.distance` for each state, or None if the spec does not define this function.
         """
         hashes, count = self._hashes[nodes], self._count
-        self._known[self._places(hashes)] = hashes
+        self.note(hashes)
         turns = mixed.py_func(mixed.py_func(hashes ^ self._seed)) / 2.0**64 + NEARER * self._steps[nodes]
         self._states, self._nodes = _with(self._states, count, states), _with(self._nodes, count, nodes)
         self._turns = _with(self._turns, count, turns)

@@ -81,6 +81,7 @@ class Next(NamedTuple):
         chosen: for each walk, the index of the next state that it goes to, or -1 if it ends.
         new: the indices of the next states that join the frontier.
         distances: the distances of these states, or None if the search does not use distances.
+        known: in a uniform search, the hashes of the states or steps that were checked and need not be checked again.
     """
 
     states: NDArray[np.uint64]
@@ -93,6 +94,7 @@ class Next(NamedTuple):
     chosen: NDArray[np.int64]
     new: NDArray[np.int64]
     distances: NDArray[np.float64] | None
+    known: NDArray[np.uint64]
 
 
 class Walks(Generic[S]):
@@ -152,6 +154,7 @@ class Walks(Generic[S]):
         self._frontier = Frontier(seed, words)
         self._block = self._walking = self._frontier.take(0)  # the states of the round, and those of all walks
         self._numbers = np.zeros(0, np.int64)  # the number of each walk
+        self._first = self._place = np.zeros(0, np.int64)  # see `_choose_block`
         self._inside: NDArray[np.int64] | None = None  # the initial states that satisfy `Spec.within`
 
     # The learned results.
@@ -202,7 +205,7 @@ class Walks(Generic[S]):
 
     def _convert(self, before: Expander[S], expander: Expander[S]) -> None:
         """Convert the states of this round and of the frontier to the layout of a new expander."""
-        layout, groups = expander.layout, [before.store.states[: len(self._block.nodes)], self._frontier.states]
+        layout, groups = expander.layout, [before.store.states[: len(self._first)], self._frontier.states]
         rows = [[layout.row(before.layout.state(before.packing.unpack(words))) for words in some] for some in groups]
         self._frontier.states = np.zeros((0, expander.packing.words), np.uint64)
         expander.learner.note_values()
@@ -257,10 +260,10 @@ class Walks(Generic[S]):
         """Check the states of this round and of the frontier with new tables. Next states are not evaluated where they
         equal their predecessors in what a predicate has read, so it must have been called for the predecessors.
         """
-        store, frontier, count = self._store, self._frontier, len(self._block.nodes)
+        store, frontier, count = self._store, self._frontier, len(self._first)
         store.put(count, frontier.states, np.zeros(len(frontier), np.int64))
         shown, _ = self._checked(0, self._wanted(self.expander.tables.state_checks), inherit=False)
-        nodes = np.concatenate([self._block.nodes, frontier.nodes])
+        nodes = np.concatenate([self._block.nodes[self._first], frontier.nodes])
         for item, column in zip(self.expander.tables.state_checks, shown.T, strict=True):
             if column.any():
                 self._confirm(item, frontier.path(int(nodes[np.flatnonzero(column)[0]])))
@@ -268,7 +271,11 @@ class Walks(Generic[S]):
         self._is_converted = False
 
     def _choose_block(self) -> None:
-        """Choose the states to be expanded in this round: those of all walks, and some of the frontier."""
+        """Choose the states to be expanded in this round: those of all walks, and some of the frontier.
+
+        Equal states are expanded once, because in a small space most walks are together: `_first` has the place in the
+        block of each different state, in the order of the store, and `_place` the place in the store of each state.
+        """
         frontier, size = self._frontier, min(max(FIRST, self.steps // SHARE), MOST)
         if not len(self._numbers):
             self._walking = frontier.at(self.expander.store.states[:0], self._walking.nodes[:0])
@@ -282,7 +289,11 @@ class Walks(Generic[S]):
         if begins:
             self._begin_walks(begins, taken)
         self._block = self._walking.followed_by(taken)
-        self._store.put(0, self._block.states, np.zeros(len(self._block.nodes), np.int64))
+        states = self._block.states
+        _, self._first, self._place = np.unique(self._block.hashes, return_index=True, return_inverse=True)
+        if (states[self._first[self._place]] != states).any():  # different states have the same hash
+            self._first = self._place = np.arange(len(states))
+        self._store.put(0, states[self._first], np.zeros(len(self._first), np.int64))
 
     def _begin_walks(self, count: int, taken: Reached) -> None:
         """Begin walks at random initial states, or at states that were taken from the frontier."""
@@ -303,17 +314,17 @@ class Walks(Generic[S]):
 
     def _next(self) -> Next:
         """Compute the next states of the block, check them, and choose the next step of each walk."""
-        expander, block, count = self.expander, self._block, len(self._block.nodes)
+        expander, block, count, stored = self.expander, self._block, len(self._block.nodes), len(self._first)
         tables, store, walks = expander.tables, self._store, len(self._numbers)
         if expander.layout.crowded:
             raise Crowded(frozenset(expander.layout.crowded))
-        store.drop(count)  # the next states that an attempt left behind
+        store.drop(stored)  # the next states that an attempt left behind
         if self._is_converted:
             self._check_again()
         expander.earlier = self.steps + self._looked
-        expander.learner.compare(store.states, 0, count)
+        expander.learner.compare(store.states, 0, stored)
         of_states, of_steps = self._wanted(tables.state_checks), self._wanted(tables.step_checks)
-        parts, buffers = expander.generate(0, count, np.array(of_steps, np.bool_) & (not self._uniform))
+        parts, buffers = expander.generate(0, stored, np.array(of_steps, np.bool_) & (not self._uniform))
         filled = parts.cursors[:, FILLED].tolist()
 
         def joined(arrays: NDArray[Any]) -> NDArray[Any]:
@@ -322,13 +333,15 @@ class Walks(Generic[S]):
         found, packing = joined(buffers.found), store.packing
         parents, trees = joined(buffers.parents).astype(np.int64), joined(buffers.trees).astype(np.int64)
         hashes, moves = self._hashed(found, parents)
+        parents, of = self._of_each(parents)
+        found, trees, hashes, moves = found[of], trees[of], hashes[of], moves[of]
         on_way = block.steps[parents] < self._length
         allowed, chosen = moves & on_way, np.full(walks, -1)
         degrees, moving, enabled = (np.zeros(size, np.int64) for size in (count, count, tables.instances))
         kernel.count_steps(parents, trees, moves, degrees, moving, enabled)
         self._confirm_dead(np.flatnonzero(degrees == 0))
         judged = 0 if self._uniform else len(found)
-        expander.learner.verification.actions(store.states, packing, np.arange(count), judged)
+        expander.learner.verification.actions(store.states, packing, np.arange(stored), judged)
 
         def choose() -> None:
             kernel.choose(self._seed, self._numbers, block.steps, parents, trees, hashes, allowed, chosen)
@@ -338,24 +351,27 @@ class Walks(Generic[S]):
             idle = np.flatnonzero(on_way & ~moves)
             _, first = np.unique(parents[idle], return_index=True)
             places = np.concatenate([chosen[chosen >= 0], idle[first]])
-            checked, same = places, np.arange(len(places))
+            # of equal steps, or states if no property of steps is evaluated, only the first ever is checked
+            keys = kernel.mixed.py_func(block.hashes[parents]) ^ hashes if any(of_steps) else hashes
         else:
-            places = np.flatnonzero(allowed)
-            places = places[~self._frontier.is_known(hashes[places])]
-            _, first, same = np.unique(hashes[places], return_index=True, return_inverse=True)
-            checked, of_steps = places[first], []
+            places, keys = np.flatnonzero(allowed), hashes
             for number, item in enumerate(tables.step_checks):
                 self._confirm_first(
-                    item, np.flatnonzero(joined(buffers.shown)[:, number] & on_way), parents, trees, hashes
+                    item, np.flatnonzero(joined(buffers.shown)[of, number] & on_way), parents, trees, hashes
                 )
-        store.put(count, found[checked], parents[checked])
-        shown, outside = self._checked(count, [*of_states, *of_steps], inherit=True)
+            of_steps = []
+        places = places[~self._frontier.is_known(keys[places])]
+        _, first, same = np.unique(keys[places], return_index=True, return_inverse=True)
+        checked = places[first]
+        store.put(stored, found[checked], self._place[parents[checked]])
+        shown, outside = self._checked(stored, [*of_states, *of_steps], inherit=True)
         checks = itertools.islice((*tables.state_checks, *tables.step_checks), shown.shape[1])
         for item, column in zip(checks, shown.T, strict=True):
             self._confirm_first(item, places[column[same]], parents, trees, hashes)
         allowed[places[outside[same]]] = False
-        new, distances = places[:0], None
+        new, distances, known = places[:0], None, hashes[:0]
         if self._uniform:
+            known = keys[checked[~outside]]
             chosen[chosen >= 0] = np.where(allowed[chosen[chosen >= 0]], chosen[chosen >= 0], -1)
         else:
             choose()
@@ -364,11 +380,28 @@ class Walks(Generic[S]):
             joining = joining[self._frontier.new_among(hashes[places][joining], nodes[joining], trees[places][joining])]
             new = places[joining]
             if self.spec.distance is not None:
-                distances = self._distances(count + same[joining])
+                distances = self._distances(stored + same[joining])
         if store.packing is not packing:
             found = packing.repack(found, store.packing)
         self._look_at_sample()
-        return Next(found, parents, trees, hashes, degrees, moving, enabled, chosen, new, distances)
+        return Next(found, parents, trees, hashes, degrees, moving, enabled, chosen, new, distances, known)
+
+    def _of_each(self, parents: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Give each state of the block the steps of the equal state that was expanded.
+
+        Parameters:
+            parents: for each step, the place of its state in the store.
+
+        Returns:
+            For each step from a state of the block, the index of the state in the block, and that of the step in
+            `parents`. The steps of a state keep their order.
+        """
+        order = np.argsort(parents, kind="stable")
+        begins = np.searchsorted(parents[order], np.arange(len(self._first) + 1))
+        degrees = np.diff(begins)[self._place]
+        ends = np.cumsum(degrees)
+        shift = np.repeat(begins[self._place] - (ends - degrees), degrees)
+        return np.repeat(np.arange(len(self._place)), degrees), order[shift + np.arange(len(shift))]
 
     def _wanted(self, checks: Sequence[Property]) -> list[bool]:
         """Return, for each property, whether it must still be evaluated."""
@@ -409,7 +442,18 @@ class Walks(Generic[S]):
             each[order] for each in (packing.word, packing.shift, packing.mask, self._hashes.base)
         )
         begins = np.searchsorted(word, np.arange(packing.words + 1))
-        given = store.states, self._block.hashes, found, parents, word, shift, mask, begins, base, self._hashes.table
+        given = (
+            store.states,
+            self._block.hashes[self._first],
+            found,
+            parents,
+            word,
+            shift,
+            mask,
+            begins,
+            base,
+            self._hashes.table,
+        )
         ends = len(found) * np.arange(workers.count + 1) // workers.count
         work = [(first, last, *given, hashes, moves) for first, last in itertools.pairwise(ends)]
         workers.run(kernel.hash_next, work, alone=len(found) < self._tuning.alone)
@@ -456,6 +500,7 @@ class Walks(Generic[S]):
         reached = np.concatenate([to, found.new])
         nodes = frontier.reach(block.nodes[before], found.trees[reached], found.hashes[reached])
         self._numbers, self._walking = self._numbers[goes], frontier.at(found.states[to], nodes[: len(to)])
+        frontier.note(found.known)
         if not self._uniform:
             frontier.add(found.states[found.new], nodes[len(to) :], found.distances)
         self._block = self._walking
@@ -496,7 +541,7 @@ class Walks(Generic[S]):
         """
         if self.spec.check_deadlock and DEADLOCK not in self.traces:
             for index in dead[np.argsort(self._block.steps[dead], kind="stable")].tolist():
-                if not self.spec.is_final(self.expander.state(index)):
+                if not self.spec.is_final(self.expander.state(int(self._place[index]))):
                     return self._confirm(DEADLOCK, self._frontier.path(int(self._block.nodes[index])))
         return None
 
@@ -531,7 +576,9 @@ class Walks(Generic[S]):
         if self._coverage is not None:
             hashes = kernel.mixed.py_func(self._block.hashes)
             places = np.flatnonzero(hashes <= np.uint64(self.sampled.limit)).tolist()
-            self._coverage.look(hashes[places].tolist(), lambda place: self.expander.state(places[place]), self._watch)
+            self._coverage.look(
+                hashes[places].tolist(), lambda place: self.expander.state(int(self._place[places[place]])), self._watch
+            )
 
     @property
     def covered(self) -> CoverageCounts | None:
