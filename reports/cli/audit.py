@@ -17,7 +17,7 @@ from leadline.reports.audit.counterexamples import Counterexample, with_countere
 from leadline.reports.audit.findings import AuditReport
 from leadline.reports.audit.terminal import audit_progress, audit_view, searching
 from leadline.reports.cli.explore import spark_settings
-from leadline.reports.cli.options import EngineCommand, EngineOption
+from leadline.reports.cli.options import EngineCommand, EngineOption, conf_option, master_option, verbose_option
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.exit_codes import OF_VERDICT
 from leadline.reports.formats import FORMATS
@@ -56,22 +56,9 @@ from leadline.reports.terminal.console import console, is_plain
     help="local: use processes on this machine. spark: use a Spark cluster, in which each machine reads its own disks. "
     "Directories given as URIs, such as s3://bucket/directory, are divided among the machines.",
 )
-@click.option(
-    "--master",
-    cls=EngineOption,
-    engines=["spark"],
-    metavar="URL",
-    help="URL of the Spark master. By default, Spark uses all cores of this machine.",
-)
-@click.option(
-    "--conf",
-    cls=EngineOption,
-    engines=["spark"],
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Set a Spark property (can be repeated).",
-)
-@click.option("--verbose", cls=EngineOption, engines=["spark"], is_flag=True, help="Show Spark's log and progress bar.")
+@master_option
+@conf_option
+@verbose_option
 @click.option(
     "--workers",
     cls=EngineOption,
@@ -90,7 +77,7 @@ def audit(
     engine: str,
     master: str | None,
     conf: tuple[str, ...],
-    verbose: bool,
+    verbose: bool | None,
     workers: int | None,
     **wanted: Path | None,
 ) -> int:
@@ -134,7 +121,7 @@ def audit(
                 stopped=stopped,
                 master=master,
                 conf=spark_settings(conf),
-                verbose=verbose,
+                verbose=bool(verbose),
                 progress=progress,
             )
         elif before:

@@ -17,7 +17,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.checker.traces.divergence import NoPartingYet, Parting, first_parting, follow
-from leadline.reports.cli.options import chosen_spec
+from leadline.reports.cli.options import bounds_option, chosen_spec, invariant_option
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.differences import Difference, complaint, ending
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -35,17 +35,8 @@ MOST_STATES = 50_000
 @click.command()
 @click.argument("first", metavar="SPEC_A")
 @click.argument("second", metavar="SPEC_B")
-@click.option(
-    "-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds of both specs, e.g. -b brokers=3."
-)
-@click.option(
-    "-i",
-    "--invariant",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    help="Use only counterexamples to this property (can be repeated).",
-)
+@bounds_option
+@invariant_option
 @format_options(FORMATS["difference"])
 def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...], **wanted: Path | None) -> int:
     """Take a shortest counterexample of one spec, and try the same actions in the other spec.

@@ -18,13 +18,16 @@ from leadline.reports.cli.options import (
     EngineOption,
     Share,
     chosen_spec,
+    conf_option,
     coverage_option,
     diagnose_option,
+    master_option,
     max_memory_option,
     no_invariants_option,
     settings_as_options,
     spec_options,
     trace_out_option,
+    verbose_option,
 )
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout, run
@@ -92,12 +95,7 @@ from leadline.reports.formats import FORMATS
     metavar="DIR",
     help="Continue the search saved in DIR, and keep saving it there. With spark, DIR can also be a URI.",
 )
-@click.option(
-    "--master",
-    cls=EngineOption,
-    metavar="URL",
-    help="URL of the Spark master. By default, Spark uses all cores of this machine.",
-)
+@master_option
 @click.option(
     "--shards",
     cls=EngineOption,
@@ -119,14 +117,8 @@ from leadline.reports.formats import FORMATS
     default=None,
     help="Keep the files in --work-dir after the search has finished.",
 )
-@click.option(
-    "--conf",
-    cls=EngineOption,
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Set a Spark property (can be repeated).",
-)
-@click.option("--verbose", cls=EngineOption, is_flag=True, default=None, help="Show Spark's log and progress bar.")
+@conf_option
+@verbose_option
 @coverage_option
 @trace_out_option
 @format_options(FORMATS["run"])

@@ -20,7 +20,7 @@ from leadline.checker.settings import MOST_WORKERS
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.cli.explore import spark_settings
-from leadline.reports.cli.options import EngineCommand, EngineOption
+from leadline.reports.cli.options import EngineCommand, EngineOption, conf_option, master_option
 from leadline.reports.cli.outputs import Attempts, Files, check_output, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -79,13 +79,7 @@ RELEASES = ("kafka/4.1", "kafka/4.3")
     help="The engine for the exhaustive searches. With spark, a search begins on this machine, and is distributed once "
     "its levels are large: the searches of the shipped plans are too small to gain from it.",
 )
-@click.option(
-    "--master",
-    cls=EngineOption,
-    engines=["spark"],
-    metavar="URL",
-    help="URL of the Spark master. By default, Spark uses all cores of this machine.",
-)
+@master_option
 @click.option(
     "--work-dir",
     cls=EngineOption,
@@ -94,14 +88,7 @@ RELEASES = ("kafka/4.1", "kafka/4.3")
     help="A directory or URI for Spark's files. All machines of a cluster must be able to access it. The files of "
     "incomplete searches are kept.",
 )
-@click.option(
-    "--conf",
-    cls=EngineOption,
-    engines=["spark"],
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Set a Spark property (can be repeated).",
-)
+@conf_option
 @format_options(FORMATS["hunt"])
 def hunt(
     specs: tuple[str, ...],

@@ -64,6 +64,33 @@ class EngineOption(click.Option):
         self.engines = list(engines) or declared
 
 
+master_option = click.option(
+    "--master",
+    cls=EngineOption,
+    engines=["spark"],
+    metavar="URL",
+    help="URL of the Spark master. By default, Spark uses all cores of this machine.",
+)
+
+conf_option = click.option(
+    "--conf",
+    cls=EngineOption,
+    engines=["spark"],
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a Spark property (can be repeated).",
+)
+
+verbose_option = click.option(
+    "--verbose",
+    cls=EngineOption,
+    engines=["spark"],
+    is_flag=True,
+    default=None,
+    help="Show Spark's log and progress bar.",
+)
+
+
 class EngineCommand(click.Command):
     """A command with an option ``--engine``. It refuses the options of other engines, and its help lists the options of
     each engine in a section.
