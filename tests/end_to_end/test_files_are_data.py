@@ -107,9 +107,9 @@ def test_diff_reads_no_traces_and_runs_only_what_is_named(folder: Path) -> None:
 def test_traces_of_shipped_specs_are_replayed_beside_those_of_a_file_that_is_named(folder: Path) -> None:
     shipped = explore(CATALOG["atomic/hw-truncation"].with_properties(["strong_isr"])).properties[0].traces[0]
     write_trace(shipped, folder / "artifact" / "shipped.itf.json")
-    run = call("report", "artifact", "--html", "o.html", "--spec", "stairs.py", folder=folder)
+    run = call("show", "artifact", "--html", "o.html", "--spec", "stairs.py", folder=folder)
     assert (run.code, run.out, run.err) == (0, "saved o.html: 2 traces\n", "")
-    run = call("report", "artifact", "--html", "o.html", folder=folder)
+    run = call("show", "artifact", "--html", "o.html", folder=folder)
     assert (run.code, run.err.count("\n")) == (0, 1)
     assert "strong_isr is violated" in (folder / "o.html").read_text(encoding="utf-8")
 
@@ -124,7 +124,7 @@ def result_with(folder: Path, file: str) -> Run:
     for item in content["properties"]:
         item["trace_files"] = [file] if item["name"] == "third_step_free" else []
     path.write_text(json.dumps(content), encoding="utf-8")
-    return call("report", "artifact/r.json", "--html", "o.html", folder=folder)
+    return call("show", "artifact/r.json", "--html", "o.html", folder=folder)
 
 
 @pytest.mark.parametrize("place", ["{}/", "../", "artifact/../../", "", 300 * "x"])
@@ -157,7 +157,7 @@ def test_a_torn_file_is_named_on_the_page_of_the_others(folder: Path, saved: dic
     (artifact / "no trace.itf.json").write_text("[]", encoding="utf-8")
     (artifact / "a folder.itf.json").mkdir()
     os.mkfifo(artifact / "a pipe.itf.json")
-    run = call("report", "artifact", "--html", "o.html", "--spec", "stairs.py", folder=folder)
+    run = call("show", "artifact", "--html", "o.html", "--spec", "stairs.py", folder=folder)
     assert (run.code, run.out) == (2, "saved o.html: 1 trace\n")
     first, second = run.err.splitlines()
     assert first.startswith("leadline: not shown: artifact/a torn one.itf.json is not valid JSON: ")
@@ -169,13 +169,13 @@ def test_a_torn_file_is_named_on_the_page_of_the_others(folder: Path, saved: dic
 
 def test_a_torn_trace_of_a_result_is_named_on_its_page(folder: Path, saved: dict[str, str]) -> None:
     (folder / "artifact" / CLIMB).write_text(saved[CLIMB][:300], encoding="utf-8")
-    run = call("report", "artifact/r.json", "--html", "o.html", folder=folder)
+    run = call("show", "artifact/r.json", "--html", "o.html", folder=folder)
     assert (run.code, run.out) == (2, "saved o.html: 0 traces\n")
     assert f"not shown: artifact/{CLIMB} is not valid JSON: " in run.err
 
 
 def test_a_single_file_that_is_torn_makes_no_page(folder: Path, saved: dict[str, str]) -> None:
     (folder / "artifact" / CLIMB).write_text(saved[CLIMB][:300], encoding="utf-8")
-    complaint = call("report", f"artifact/{CLIMB}", "--html", "o.html", folder=folder).complaint
+    complaint = call("show", f"artifact/{CLIMB}", "--html", "o.html", folder=folder).complaint
     assert complaint.startswith(f"artifact/{CLIMB} is not valid JSON: ")
     assert not (folder / "o.html").exists()

@@ -307,7 +307,7 @@ def test_explore_says_what_decides_a_violation(tmp_path: Path) -> None:
     assert said in " ".join((tmp_path / "r.html").read_text(encoding="utf-8").split())
     changes = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["diagnosis"]["changes"]
     assert [change["tickets"] for change in changes if change["answer"] == "prevents"] == [["KAFKA-13141"]]
-    again = call("report", "r.json", "--html", "again.html", folder=tmp_path)
+    again = call("show", "r.json", "--html", "again.html", folder=tmp_path)
     assert again.code == 0, again.err
 
 

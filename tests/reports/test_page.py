@@ -48,7 +48,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of the articles' loss of data."""
     folder = tmp_path_factory.mktemp("page")
     write_trace(loss(), folder / "loss.itf.json")
-    run = call("report", "loss.itf.json", "--html", "loss.html", folder=folder)
+    run = call("show", "loss.itf.json", "--html", "loss.html", folder=folder)
     assert (run.code, run.out, run.err) == (0, "saved loss.html: 1 trace\n", "")
     return folder / "loss.html"
 
@@ -185,7 +185,7 @@ def test_a_folder_of_traces_is_one_page_with_a_list_of_them(browser: Browser, tm
     write(tmp_path, stairs=STAIRS)
     call("explore", "stairs.py", "-b", "top=3", "--trace-out", ".", folder=tmp_path)
     write_trace(loss(), tmp_path / "loss.itf.json")
-    run = call("report", ".", "--html", "all.html", "--spec", "stairs.py", folder=tmp_path)
+    run = call("show", ".", "--html", "all.html", "--spec", "stairs.py", folder=tmp_path)
     assert (run.code, run.out, run.err) == (0, "saved all.html: 2 traces\n", "")
     opened = Opened(browser, tmp_path / "all.html")
     assert opened.states == ["t1-s12"]
@@ -229,7 +229,7 @@ def test_a_trace_of_60_states_opens_at_once_and_no_text_of_its_is_taken_for_html
     browser: Browser, tmp_path: Path
 ) -> None:
     write_trace(long_trace(), tmp_path / "tags.itf.json")
-    assert call("report", "tags.itf.json", "--html", "tags.html", folder=tmp_path).code == 0
+    assert call("show", "tags.itf.json", "--html", "tags.html", folder=tmp_path).code == 0
     began = time.monotonic()
     opened = Opened(browser, tmp_path / "tags.html", "#t1-s60")
     assert opened.states == ["t1-s60"]
@@ -370,14 +370,14 @@ def test_what_is_downloaded_is_the_trace(browser: Browser, file: Path, tmp_path:
 
 
 def test_what_cannot_be_read_or_written_ends_in_2(tmp_path: Path) -> None:
-    assert call("report", ".", "--html", "x.html", folder=tmp_path).complaint == "there is no .itf.json file in ."
+    assert call("show", ".", "--html", "x.html", folder=tmp_path).complaint == "there is no .itf.json file in ."
     write_trace(loss(), tmp_path / "loss.itf.json")
-    complaint = call("report", "loss.itf.json", "--html", "no/x.html", folder=tmp_path).complaint
+    complaint = call("show", "loss.itf.json", "--html", "no/x.html", folder=tmp_path).complaint
     assert complaint == "cannot write no/x.html: No such file or directory"
 
 
 def test_a_stale_trace_is_shown_as_recorded_and_ends_in_1(tmp_path: Path) -> None:
     write_trace(loss(), tmp_path / "loss.itf.json")
-    run = call("report", "loss.itf.json", "--html", "x.html", "--spec", "rpc/kip-320", folder=tmp_path)
+    run = call("show", "loss.itf.json", "--html", "x.html", "--spec", "rpc/kip-320", folder=tmp_path)
     assert run.code == 1
     assert "the trace is stale, so it is shown as recorded: " in (tmp_path / "x.html").read_text(encoding="utf-8")

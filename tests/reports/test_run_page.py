@@ -1,4 +1,4 @@
-"""The page of a run: what `explore`, `fuzz` and `report` make of a result."""
+"""The page of a run: what `explore`, `fuzz` and `show` make of a result."""
 
 from __future__ import annotations
 
@@ -180,6 +180,7 @@ def test_no_field_of_a_run_is_lost_when_it_is_written() -> None:
         verdict=Verdict.VIOLATED,
         stop=FIRST_VIOLATION,
         note="a remark",
+        warning="a warning",
         statistics=statistics,
         properties=(seen,),
         origin=Origin("0.1", "leadline explore", "2026-01-01T00:00:00+00:00"),
@@ -265,7 +266,7 @@ def test_a_long_search_has_its_rate_over_time_and_its_note(browser: Browser, tmp
 def test_a_saved_result_makes_the_page_of_its_run_wherever_it_was_moved(folder: Path) -> None:
     options = ["--json", "r.json", "--trace-out", "traces", "--html", "run.html", "-i", "third_step_free"]
     assert call("explore", "stairs.py", "-b", "top=3", *options, folder=folder).code == 1
-    run = call("report", "r.json", "--html", "again.html", "--spec", "stairs.py", folder=folder)
+    run = call("show", "r.json", "--html", "again.html", "--spec", "stairs.py", folder=folder)
     assert (run.code, run.out, run.err) == (0, "saved again.html: 1 trace\n", "")
     pages = [(folder / name).read_text(encoding="utf-8") for name in ("run.html", "again.html")]
     assert pages[0] == pages[1]
@@ -273,7 +274,7 @@ def test_a_saved_result_makes_the_page_of_its_run_wherever_it_was_moved(folder: 
     moved.mkdir()
     for file in (folder / "r.json", *(folder / "traces").iterdir()):
         file.rename(moved / file.name)
-    assert call("report", "moved/r.json", "--html", "moved.html", "--spec", "stairs.py", folder=folder).code == 0
+    assert call("show", "moved/r.json", "--html", "moved.html", "--spec", "stairs.py", folder=folder).code == 0
     assert (folder / "moved.html").read_text(encoding="utf-8") == pages[1]
 
 
@@ -282,10 +283,10 @@ def test_a_result_that_is_not_whole_ends_in_one_line(folder: Path) -> None:
     content = json.loads((folder / "r.json").read_text(encoding="utf-8"))
     del content["states_per_depth"]
     (folder / "r.json").write_text(json.dumps(content), encoding="utf-8")
-    complaint = call("report", "r.json", "--html", "x.html", folder=folder).complaint
+    complaint = call("show", "r.json", "--html", "x.html", folder=folder).complaint
     assert complaint == "r.json was not written by this version of leadline: create it again with --json"
     (folder / "r.json").write_text("{", encoding="utf-8")
-    assert "is not valid JSON" in call("report", "r.json", "--html", "x.html", folder=folder).complaint
+    assert "is not valid JSON" in call("show", "r.json", "--html", "x.html", folder=folder).complaint
 
 
 def test_what_a_spec_raises_is_not_blamed_on_the_result(folder: Path) -> None:
@@ -295,7 +296,7 @@ def test_what_a_spec_raises_is_not_blamed_on_the_result(folder: Path) -> None:
         "\nfrom leadline.checker", "\nfrom leadline.checker.drawing import Drawing\nfrom leadline.checker"
     )
     write(folder, stairs=drawn)
-    complaint = call("report", "r.json", "--html", "x.html", "--spec", "stairs.py", folder=folder).complaint
+    complaint = call("show", "r.json", "--html", "x.html", "--spec", "stairs.py", folder=folder).complaint
     assert complaint.startswith("the drawing's rows raised KeyError: 'row'")
 
 

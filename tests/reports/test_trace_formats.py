@@ -360,7 +360,7 @@ def test_the_neighbourhood_of_a_trace_is_the_graph_that_graphviz_reads(folder: P
 
 @needs_graphviz
 def test_graph_draws_the_whole_of_a_small_space(tmp_path: Path) -> None:
-    run = call("graph", "stairs.py", folder=write(tmp_path, stairs=STAIRS))
+    run = call("show", "stairs.py", folder=write(tmp_path, stairs=STAIRS))
     assert (run.code, run.err) == (0, "")
     read = read_by_graphviz(run.out)
     assert (read.number_of_nodes(), read.number_of_edges()) == (3, 6)
@@ -375,21 +375,21 @@ def test_graph_draws_the_whole_of_a_small_space(tmp_path: Path) -> None:
 
 @needs_graphviz
 def test_graph_colours_the_states_that_violate_an_invariant(tmp_path: Path) -> None:
-    run = call("graph", "stairs.py", "-b", "top=3", folder=write(tmp_path, stairs=STAIRS))
+    run = call("show", "stairs.py", "-b", "top=3", folder=write(tmp_path, stairs=STAIRS))
     coloured = [data["label"] for _, data in read_by_graphviz(run.out).nodes(data=True) if "fillcolor" in data]
     assert coloured == ["state: height 3  top 3\\l"]
 
 
 @needs_graphviz
 def test_graph_draws_what_is_around_the_counterexample_of_a_large_space(tmp_path: Path) -> None:
-    run = call("graph", "atomic/hw-truncation", "-i", "strong_isr", folder=tmp_path)
+    run = call("show", "atomic/hw-truncation", "-i", "strong_isr", folder=tmp_path)
     assert (run.code, run.err) == (0, "")
     read = read_by_graphviz(run.out)
     assert len([node for node, data in read.nodes(data=True) if data.get("penwidth") == "3"]) == 10
 
 
 def test_graph_refuses_a_large_space_without_a_counterexample(tmp_path: Path) -> None:
-    complaint = call("graph", "atomic/kip-320", folder=tmp_path).complaint
+    complaint = call("show", "atomic/kip-320", folder=tmp_path).complaint
     assert complaint.startswith("atomic/kip-320 has more than 200 states, and no counterexample to draw: use")
 
 
