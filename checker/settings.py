@@ -100,8 +100,8 @@ class CompiledSettings(EngineSettings):
         checkpoint: the path of a new folder. The search is saved in it at regular intervals and at the end. None means
             that the search is not saved.
         checkpoint_every: the number of seconds between two saves. None means `CHECKPOINT_SECONDS`.
-        resume: the folder in which an earlier run saved its search. This run continues that search and saves it in the
-            same folder.
+        resume: the folder in which an earlier run saved its search, of this engine or on Spark. This run continues that
+            search and saves it in the same folder.
         verify: the fraction of the uses of learned results to compare with direct calls, from 0 to 1. None means that
             their number grows with the logarithm of the number of uses.
         tuning: internal sizes and times.
@@ -150,18 +150,12 @@ class SparkTuning:
         small: after the first large level, the driver itself expands levels with fewer states than this number.
         task: the maximum number of states that one task expands. It limits the memory of the task.
         compiled: the tuning of the compiled engine, which the driver and the workers use.
-        rewritten_seconds: on a file system without locks, the number of seconds between two updates of the file that
-            marks a work directory as in use.
-        watched_seconds: the number of seconds without an update of this file after which the work directory counts as
-            not in use.
     """
 
     large: int = 200_000
     small: int = 10_000
     task: int = 500_000
     compiled: Tuning = attrs.field(factory=Tuning)
-    rewritten_seconds: float = 10.0
-    watched_seconds: float = 30.0
 
 
 @attrs.frozen(kw_only=True)
@@ -174,8 +168,8 @@ class SparkSettings(EngineSettings):
         shards: the number of shards across which the states are distributed. None means one for each core.
         work_dir: a local path or a URI that the driver and the executors can access. None means a temporary folder,
             which works only on a single machine.
-        resume: the work directory of an earlier run. This run continues from the last level that the earlier run
-            completed.
+        resume: the work directory of an earlier run, or the folder in which the compiled engine saved a search. This
+            run continues that search.
         keep_files: whether to keep the files that contain the levels after the search has finished. If a limit or an
             interrupt ended the search, they are always kept for `resume`.
         conf: Spark configuration properties.

@@ -34,7 +34,7 @@ def refuse_others(folder: Path) -> None:
         OSError: if the folder cannot be read.
     """
     is_open = bool(folder.stat().st_mode & (_OPEN_TO_OTHERS | _WRITABLE_BY_OTHERS))
-    for path in (folder, *sorted(folder.iterdir())):
+    for path in (folder, *sorted(folder.rglob("*"))):
         found = path.stat()
         if found.st_uid != os.geteuid():
             raise LeadlineError(f"{path} belongs to a different user: copy {folder} and use the copy")

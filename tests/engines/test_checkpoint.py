@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import errno
+import io
 import json
 import logging
 import os
@@ -33,6 +34,8 @@ from numpy.typing import NDArray
 from leadline.checker import LeadlineError, Limits, Spec, Verdict, action
 from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import checkpoint, kernel, store
+from leadline.checker.engines.compiled.levels import Level
+from leadline.checker.engines.compiled.storage import Storage
 from leadline.checker.engines.compiled.store import Store
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.workers import Workers
@@ -70,8 +73,10 @@ def test_a_search_that_is_cut_off_anywhere_goes_on(seed: int, tmp_path: Path) ->
 
 def saved_states(folder: Path) -> int:
     """How many states a checkpoint has, at least."""
+    path = folder / "search.json"
     with contextlib.suppress(OSError):
-        return (folder / "parents.bin").stat().st_size // 4
+        found: int = json.loads(unsealed(path.read_bytes(), path))["search"]["counters"][kernel.STATES]
+        return found
     return 0
 
 
@@ -110,12 +115,15 @@ def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
 
 
 def test_what_is_not_whole_does_not_count(tmp_path: Path) -> None:
-    """Killed while the arrays grow: the last `search.json` says how many entries count."""
+    """Killed while files are written: `search.json` says which of them count."""
     folder = tmp_path / "saved"
     learning.explore(SPEC, Limits(keep_going=True, depth=7), settings=CompiledSettings(checkpoint=folder))
-    for name in folder.glob("*.bin"):
+    for name in folder.glob("levels/*/*/*.states"):
         with name.open("ab") as file:
             file.write(b"half a sta")
+    (own,) = folder.glob("levels/*")
+    (own / "0099.json").write_bytes(b"half a par")
+    (folder / "search.json.1.new").write_bytes(b"half a pos")
     assert answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == answers(
         learning.explore(SPEC, KEEP_GOING)
     )
@@ -123,9 +131,8 @@ def test_what_is_not_whole_does_not_count(tmp_path: Path) -> None:
 
 def test_killed_before_the_first_checkpoint(tmp_path: Path) -> None:
     folder = tmp_path / "saved"
-    begun = checkpoint.Checkpoint(folder, 30)
-    begun.begin(SPEC, KEEP_GOING)
-    begun.close()
+    with checkpoint.opened(checkpoint.Checkpoint(Storage(folder)), SPEC, KEEP_GOING, is_new=True) as saved:
+        assert saved is None
     assert answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == answers(
         learning.explore(SPEC, KEEP_GOING)
     )
@@ -134,7 +141,11 @@ def test_killed_before_the_first_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "limits", "message"),
     [
-        (CATALOG["atomic/kip-101"], Limits(), "is a checkpoint of atomic/kip-279: it cannot be resumed by this search"),
+        (
+            CATALOG["atomic/kip-101"],
+            Limits(),
+            "contains a search of atomic/kip-279: it cannot be resumed by",
+        ),
         (
             SPEC.with_bounds({"max_epoch": 2}),
             Limits(),
@@ -186,7 +197,7 @@ def test_a_checkpoint_of_other_code_is_refused(tmp_path: Path) -> None:
         before = file.read_text()
         file.write_text(before.replace(old, new))
         refused = run_leadline("explore", "count.py", "--resume", "saved", folder=tmp_path)
-        assert "saved is a checkpoint from before a change to the spec, its data or leadline" in refused.complaint, name
+        assert "saved contains a search from before a change to the spec, its data or" in refused.complaint, name
         file.write_text(before)
 
 
@@ -276,7 +287,7 @@ def test_a_search_goes_on_when_a_checkpoint_fails(tmp_path: Path) -> None:
     """The next checkpoint, and the last one, are whole again."""
     folder, log = tmp_path / "saved", logging.getLogger("leadline")
     expected = answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(tuning=SMALL)))
-    with small_files(4096) as give_back:
+    with small_files(3072) as give_back:
         log.addHandler(once := Once(give_back))
         result = learning.explore(
             SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=folder, checkpoint_every=1e-9, tuning=SMALL)
@@ -304,10 +315,10 @@ def test_a_result_is_not_lost_with_its_last_checkpoint(tmp_path: Path) -> None:
 def test_a_disk_that_is_full_at_the_start_is_an_error(tmp_path: Path) -> None:
     with (
         small_files(1024),
-        pytest.raises(LeadlineError, match=r"cannot write .*(calls.bin|search.json): File too large"),
+        pytest.raises(LeadlineError, match=r"cannot write .*\.states: File too large"),
     ):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
-    assert not (tmp_path / "saved" / "search.json.new").exists()
+    assert not list(tmp_path.rglob("*.new"))
 
 
 def test_states_of_local_classes_are_saved(tmp_path: Path) -> None:
@@ -394,14 +405,14 @@ def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path)
 
 
 def test_folders_that_will_not_do(tmp_path: Path) -> None:
-    with pytest.raises(LeadlineError, match="does not contain a checkpoint to resume"):
+    with pytest.raises(LeadlineError, match="does not contain a search to resume"):
         learning.explore(SPEC, settings=CompiledSettings(resume=tmp_path))
     folder = tmp_path / "saved"
     learning.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
     with pytest.raises(LeadlineError, match="already contains a search: continue it with --resume"):
         learning.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
-    (folder / "parents.bin").write_bytes(b"")
-    with pytest.raises(LeadlineError, match=r"parents.bin is damaged: the file is too short"):
+    next(folder.glob("levels/*/0001/*.states")).write_bytes(b"")
+    with pytest.raises(LeadlineError, match=r"\.states is damaged: it has changed since it was written"):
         learning.explore(SPEC, settings=CompiledSettings(resume=folder))
     assert json.loads((folder / "spec.json").read_text())["spec"] == "atomic/kip-279"
     (tmp_path / "file").write_text("")
@@ -423,7 +434,7 @@ def test_a_folder_that_is_in_use_is_refused(tmp_path: Path) -> None:
         learning.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
     lock.release()
     assert learning.explore(SPEC, Limits(depth=3), settings=CompiledSettings(resume=folder)).reason == "reached depth 3"
-    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".bin") == ["search.json", "spec.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["levels", "search.json", "spec.json"]
 
 
 STOPPED = """
@@ -493,9 +504,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["spec.json", "search.json", "parents.bin", "arrivals.bin", "states-*.bin"])
+@pytest.mark.parametrize("name", ["spec.json", "search.json", "levels/*/0002.json", "levels/*/0002/*.states"])
 def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: str, whole: Path, tmp_path: Path) -> None:
-    """16 damages of each file; with ``EVERY=1`` 41, 205 in all."""
+    """16 damages of each file; with ``EVERY=1`` 41, 164 in all."""
     (original,) = whole.glob(name)
     expected, draw, refusals = answers(learning.explore(SPEC, KEEP_GOING)), random.Random(name), 0
     data = original.read_bytes()
@@ -503,7 +514,7 @@ def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: st
     for number, damaged in enumerate(tried):
         folder = tmp_path / str(number)
         shutil.copytree(whole, folder)
-        (folder / original.name).write_bytes(damaged)
+        (folder / original.relative_to(whole)).write_bytes(damaged)
         refusal = ""
         try:
             found = learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
@@ -511,7 +522,7 @@ def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: st
             refusal = str(error)
         if refusal:
             refusals += 1
-            assert str(folder / original.name) in refusal or f"{folder} is a checkpoint of " in refusal
+            assert str(folder / original.relative_to(whole)) in refusal or f"{folder} contains a search of " in refusal
             assert "\n" not in refusal
         else:
             assert answers(found) == expected
@@ -521,34 +532,34 @@ def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: st
 
 
 def rewritten(folder: Path, change: Callable[[dict[str, Any], dict[str, NDArray[Any]]], object]) -> None:
-    """Change the content of a checkpoint, and give it matching checksums."""
-    path = folder / "search.json"
+    """Change the position of a checkpoint and its last states, and give them matching checksums."""
+    path, storage = folder / "search.json", Storage(folder)
     found = json.loads(unsealed(path.read_bytes(), path))
-    saved = found["search"]
-    count = int(saved["counters"][kernel.STATES])
-    kinds = {"parents.bin": np.uint32, "arrivals.bin": np.uint16, f"states-{saved['packings']}.bin": np.uint64}
-    arrays = {name: np.fromfile(folder / name, kind).reshape(count, -1) for name, kind in kinds.items()}
-    change(found, {name.partition("-")[0].partition(".")[0]: array for name, array in arrays.items()})
-    for name, array in arrays.items():
-        array.tofile(folder / name)
-        found["checksums"][name] = zlib.crc32(array.tobytes())
+    ((own, number),) = found["parts"]
+    ((block,),) = Level.loaded(storage, part := checkpoint.part_file(own, number)).blocks
+    arrays = dict(np.load(folder / block.file))
+    change(found, arrays)
+    np.savez(file := io.BytesIO(), **arrays)
+    (folder / block.file).write_bytes(data := file.getvalue())
+    block = attrs.evolve(block, bytes=len(data), checksum=zlib.crc32(data))
+    (folder / part).write_bytes(Level([0], [[block]]).dumped())
     path.write_bytes(sealed(json.dumps(found).encode()))
 
 
 IMPOSSIBLE: dict[str, Callable[[dict[str, Any], dict[str, NDArray[Any]]], object]] = {
-    "states that are equal": lambda saved, arrays: arrays["states"].__setitem__(400, arrays["states"][70]),
-    "a hole of zeros": lambda saved, arrays: arrays["states"].__setitem__(slice(200, 300), 0),
-    "a parent behind its state": lambda saved, arrays: arrays["parents"].__setitem__(400, 401),
-    "parents in another order": lambda saved, arrays: arrays["parents"].__setitem__(400, 0),
-    "an action that there is not": lambda saved, arrays: arrays["arrivals"].__setitem__(400, 999),
+    "states that are equal": lambda saved, arrays: arrays["state"].__setitem__(400, arrays["state"][70]),
+    "a hole of zeros": lambda saved, arrays: arrays["state"].__setitem__(slice(200, 300), 0),
+    "a parent behind its state": lambda saved, arrays: arrays["parent"].__setitem__(400, 402),
+    "parents in another order": lambda saved, arrays: arrays["parent"].__setitem__(400, 0),
+    "an action that there is not": lambda saved, arrays: arrays["arrival"].__setitem__(400, 999),
     "a level that ends behind the states": lambda saved, arrays: set_progress(saved, "level_end", 10**9),
     "a position that is text": lambda saved, arrays: set_progress(saved, "next", "1"),
     "a sighting that is not a state": lambda saved, arrays: saved["search"]["progression"]["seen"][0].append(10**9),
     "fewer values than are used": lambda saved, arrays: saved["values"][0].clear(),
     "another number of slots": lambda saved, arrays: saved["values"].pop(),
-    "slots that share bits": lambda saved, arrays: saved["search"]["places"].__setitem__(
-        0, saved["search"]["places"][1]
-    ),
+    "slots that share bits": lambda saved, arrays: arrays["packing places"].__setitem__(0, arrays["packing places"][1]),
+    "fewer rows than are counted": lambda saved, arrays: arrays.update(parent=arrays["parent"][:-1]),
+    "a part that is left out": lambda saved, arrays: saved["parts"].clear(),
 }
 
 
@@ -585,7 +596,7 @@ def test_an_old_format_is_refused(whole: Path, tmp_path: Path) -> None:
     del written["checksum"]
     (folder / "spec.json").write_text(json.dumps({**written, "format": 2}))
     with pytest.raises(
-        LeadlineError, match="is a checkpoint of a different version of leadline: it cannot be resumed by this search"
+        LeadlineError, match="contains a search of a different version of leadline: it cannot be resumed by this search"
     ):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
 
@@ -636,11 +647,12 @@ class Malice:
         return os.system, (f"touch {self.path}",)
 
 
-@pytest.mark.parametrize("name", ["search.pickle", "search.json", "spec.json", "parents.bin"])
+@pytest.mark.parametrize("name", ["search.pickle", "search.json", "spec.json", "levels/*/0002/*.states"])
 def test_no_pickle_in_a_folder_is_executed(name: str, whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "saved"
     shutil.copytree(whole, folder)
-    (folder / name).write_bytes(sealed(pickle.dumps(Malice(tmp_path / "executed"))))
+    path = next(folder.glob(name), folder / name)
+    path.write_bytes(sealed(pickle.dumps(Malice(tmp_path / "executed"))))
     with contextlib.suppress(LeadlineError):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
     assert not (tmp_path / "executed").exists()
@@ -652,15 +664,14 @@ def test_a_new_folder_is_private(tmp_path: Path) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("name", ["", "search.json", "parents.bin"])
+@pytest.mark.parametrize("name", ["", "search.json", "levels", "levels/*/0002/*.states"])
 def test_what_others_can_write_is_refused(name: str, whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "saved"
     shutil.copytree(whole, folder)
     folder.chmod(0o755)
-    (folder / name).chmod(0o777)
-    with pytest.raises(
-        LeadlineError, match=f"other users can write to {folder / name}: if you trust its content, run chmod"
-    ):
+    path = next(folder.glob(name)) if name else folder
+    path.chmod(0o777)
+    with pytest.raises(LeadlineError, match=f"other users can write to {path}: if you trust its content, run chmod"):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
     shared = tmp_path / "shared"
     shared.mkdir()
@@ -670,10 +681,11 @@ def test_what_others_can_write_is_refused(name: str, whole: Path, tmp_path: Path
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-@pytest.mark.parametrize("name", ["", "search.json", "parents.bin"])
+@pytest.mark.parametrize("name", ["", "search.json", "levels", "levels/*/0002/*.states"])
 def test_what_belongs_to_another_user_is_refused(name: str, whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "saved"
     shutil.copytree(whole, folder)
-    os.chown(folder / name, 12345, 12345)
-    with pytest.raises(LeadlineError, match=f"{folder / name} belongs to a different user"):
+    path = next(folder.glob(name)) if name else folder
+    os.chown(path, 12345, 12345)
+    with pytest.raises(LeadlineError, match=f"{path} belongs to a different user"):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))

@@ -10,17 +10,23 @@ import importlib.util
 import itertools
 import os
 import sys
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from leadline.checker import LeadlineError, Limits, Spec, Verdict
+from leadline.checker.engines import spark as distributed
+from leadline.checker.engines.compiled import search_identity
+from leadline.checker.engines.spark.session import Session
 from leadline.checker.result import Result
-from leadline.checker.settings import CompiledSettings
+from leadline.checker.settings import CompiledSettings, SparkSettings, SparkTuning
 from tests.specs import learning
-from tests.specs.agreement import answers
+from tests.specs.agreement import answers, spark_answers
+from tests.suite.samples import sampled
 
 SOURCE = """
 import builtins, functools, os
@@ -102,11 +108,11 @@ SAVED, FIRST, LATER = Limits(depth=25), 30, 5
 
 
 @pytest.fixture
-def spec_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, int], Spec[Any]]:
+def spec_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Spec[Any]]:
     """A function that returns the spec of a file after its data has been given a value."""
 
-    def made(read: str, place: str, value: int) -> Spec[Any]:
-        file = tmp_path / "of_counters.py"
+    def made(read: str, place: str, value: int, name: str = "of_counters") -> Spec[Any]:
+        file = tmp_path / f"{name}.py"
         parts = {"guard": "False", "domain": "[]", "kind": "invariant('it is not bad')", "arguments": "state"} | PLACES[
             place
         ]
@@ -114,11 +120,11 @@ def spec_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str,
         file.with_suffix(".txt").write_text(str(value))
         monkeypatch.setitem(os.environ, "BAD", str(value))
         monkeypatch.setattr(builtins, "leadline_bad", value, raising=False)
-        found = importlib.util.spec_from_file_location("of_counters", file)
+        found = importlib.util.spec_from_file_location(name, file)
         assert found is not None
         assert found.loader is not None
         module = importlib.util.module_from_spec(found)
-        monkeypatch.setitem(sys.modules, "of_counters", module)
+        monkeypatch.setitem(sys.modules, name, module)
         found.loader.exec_module(module)
         vars(module)["BAD"] = value
         spec: Spec[Any] = module.spec
@@ -147,7 +153,7 @@ def cases() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("read", "place"), cases())
-def test_changed_data(read: str, place: str, spec_with: Callable[[str, str, int], Spec[Any]], tmp_path: Path) -> None:
+def test_changed_data(read: str, place: str, spec_with: Callable[..., Spec[Any]], tmp_path: Path) -> None:
     folder = tmp_path / "saved"
     first = learning.explore(spec_with(read, place, FIRST), SAVED, settings=CompiledSettings(checkpoint=folder))
     assert first.reason == "reached depth 25"
@@ -157,3 +163,36 @@ def test_changed_data(read: str, place: str, spec_with: Callable[[str, str, int]
     truth = learning.explore(spec)
     assert truth.verdict is (Verdict.HOLDS if place == "witness" else Verdict.VIOLATED)
     refused_or_right(lambda: learning.explore(spec, settings=CompiledSettings(resume=folder)), answers(truth), answers)
+
+
+SIZES = SparkTuning(large=6, small=8)
+
+
+@pytest.mark.parametrize("by", ["spark", "compiled"])
+@pytest.mark.parametrize(("read", "place"), sampled([*itertools.product(["open", "cached file"], PLACES)], 4))
+@pytest.mark.usefixtures("all_cores")
+def test_changed_data_on_spark(
+    by: str, read: str, place: str, spec_with: Callable[..., Spec[Any]], spark: Session, tmp_path: Path
+) -> None:
+    """Spark's workers keep modules, so each spec has a module of its own, and the code counts as the same."""
+    work = str(tmp_path / "work")
+    saving = SparkSettings(work_dir=work, shards=2, keep_files=True, tuning=SIZES)
+    resuming = SparkSettings(resume=work, keep_files=True, tuning=SIZES)
+
+    def spec(value: int) -> Spec[Any]:
+        return spec_with(read, place, value, f"of_counters_{uuid.uuid4().hex}")
+
+    def resumed(spec: Spec[Any], limits: Limits | None = None) -> Result:
+        if by == "compiled":
+            return learning.explore(spec, limits, settings=CompiledSettings(resume=work))
+        return distributed.explore(spec, limits, session=spark, settings=resuming)
+
+    with mock.patch.object(search_identity, "code_digest", return_value="same"):
+        first = distributed.explore(spec(FIRST), SAVED, session=spark, settings=saving)
+        assert first.reason == "reached depth 25"
+        assert (tmp_path / "work" / "search.json").exists()
+        assert spark_answers(resumed(spec(FIRST), SAVED)) == spark_answers(first), "unchanged data is not refused"
+        later = spec(LATER)
+        truth = learning.explore(later)
+        assert truth.verdict is (Verdict.HOLDS if place == "witness" else Verdict.VIOLATED)
+        refused_or_right(lambda: resumed(later), spark_answers(truth), spark_answers)

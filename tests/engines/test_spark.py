@@ -21,21 +21,24 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from pyarrow import fs
 
 from leadline.checker import LeadlineError, Limits, Spec, SpecError, Verdict, action
 from leadline.checker.engines import oracle
 from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.budget import StopSearch
+from leadline.checker.engines.compiled import claims
+from leadline.checker.engines.compiled.storage import Block, LocalFiles, RemoteFiles, Storage
 from leadline.checker.engines.learning.packing import Packing
-from leadline.checker.engines.spark import claims, launch, session, tasks, visited
 from leadline.checker.engines.spark import java as java_module
+from leadline.checker.engines.spark import launch, session, tasks, visited
 from leadline.checker.engines.spark.session import Session
 from leadline.checker.engines.spark.sharding import shards_of
-from leadline.checker.engines.spark.storage import Block, Storage
 from leadline.checker.engines.spark.visited import ShardStates, opened
 from leadline.checker.errors import Damaged
 from leadline.checker.result import Result, Stop, StopKind
 from leadline.checker.settings import SparkSettings, SparkTuning
+from leadline.checker.support.durable import sealed
 from leadline.checker.traces.itf import read_trace, write_trace
 from leadline.checker.traces.replay import replay
 from leadline.invariants.catalog import CATALOG
@@ -178,8 +181,8 @@ def test_the_layout_is_widened_in_the_middle(spark: Session, tmp_path: Path) -> 
     assert answers(found) == answers(oracle.explore(spec))
     storage = Storage(place)
     sizes = {
-        tuple(storage.read(Block(**block))[1])
-        for path in sorted((tmp_path / "work" / "levels").glob("*.json"))
+        tuple(storage.read(Block(**block))[1].sizes)
+        for path in sorted((tmp_path / "work" / "levels").glob("*/*.json"))
         for block in json.loads(path.read_text())["blocks"][0]
     }
     assert len(sizes) > 1
@@ -263,16 +266,7 @@ def test_seconds_and_states_are_limits(spark: Session, tmp_path: Path) -> None:
 def test_what_cannot_be_removed_is_no_loss(spark: Session, tmp_path: Path) -> None:
     spec = counters(limit=3)
 
-    def fail(path: str) -> None:
-        raise PermissionError(path)
-
-    begin = Storage.__init__
-
-    def no_deletion(self: Storage, place: str) -> None:
-        begin(self, place)
-        self.files = mock.Mock(wraps=self.files, delete_file=fail, delete_dir=fail)
-
-    with mock.patch.object(Storage, "__init__", no_deletion):
+    with mock.patch.object(LocalFiles, "remove", side_effect=PermissionError("not permitted")):
         found = distributed.explore(
             spec, session=spark, settings=SparkSettings(work_dir=str(tmp_path / "work"), tuning=ALL_ON_SPARK)
         )
@@ -310,14 +304,12 @@ def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Ses
         SPEC, limits, session=spark, settings=SparkSettings(work_dir=place, shards=3, tuning=SIZES)
     )
     assert first.reason == "reached depth 10"
-    with pytest.raises(LeadlineError, match="contains a search with 3 shards"):
-        distributed.explore(SPEC, limits, session=spark, settings=SparkSettings(resume=place, shards=2, tuning=SIZES))
-    deeper = attrs.evolve(limits, depth=13)
-    second = distributed.explore(SPEC, deeper, session=spark, settings=SparkSettings(resume=place, tuning=SIZES))
+    deeper, other = attrs.evolve(limits, depth=13), SparkSettings(resume=place, shards=2, tuning=SIZES)
+    second = distributed.explore(SPEC, deeper, session=spark, settings=other)
     assert answers(second) == answers(oracle.explore(SPEC, deeper))
     assert not list((tmp_path / "work" / "found").glob("*"))  # exchanged, and removed
-    levels = list((tmp_path / "work" / "levels").glob("*.json"))
-    assert len(levels) == 13
+    levels = list((tmp_path / "work" / "levels").glob("*/*.json"))
+    assert len(levels) == 13  # those of the first run were removed
     shallow = distributed.explore(
         SPEC, attrs.evolve(limits, depth=9), session=spark, settings=SparkSettings(resume=place, tuning=SIZES)
     )
@@ -384,7 +376,7 @@ def whole(spark: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_level_that_is_not_whole_is_an_error(spark: Session, fault: str, whole: Path, tmp_path: Path) -> None:
     place, limits = str(tmp_path / "work"), Limits(keep_going=True)
     shutil.copytree(whole, place)
-    folder = tmp_path / "work" / "levels"
+    (folder,) = (tmp_path / "work" / "levels").iterdir()
     damaged = next((folder / "0008").iterdir())
     level = folder / "0008.json"
     match fault:
@@ -406,7 +398,7 @@ def test_a_level_that_is_not_whole_is_an_error(spark: Session, fault: str, whole
 FLIPS = 1
 """Damages of each file besides one that is cut. Hundreds were tried once; each takes a search."""
 
-DAMAGED = ["spec.json", "search.json", "levels/0003/*.arrow"]
+DAMAGED = ["spec.json", "search.json", "levels/*/0003/*.states"]
 
 
 @pytest.mark.parametrize("pattern", DAMAGED)
@@ -435,7 +427,7 @@ def test_bits_that_flip_are_noticed(spark: Session, whole: Path, pattern: str, t
             assert str(damaged.relative_to(place)) in refusal or f"{place} contains a search of " in refusal
         else:
             assert answers(found) == expected
-    assert refusals  # some bits of an Arrow file are padding
+    assert refusals
 
 
 def test_a_work_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
@@ -452,32 +444,34 @@ def test_a_work_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
     )
 
 
-SHORTLY = SparkTuning(rewritten_seconds=0.05, watched_seconds=0.5)
-"""Owners of a work directory are watched for a moment only."""
-
-
 @pytest.fixture
-def remote(tmp_path: Path) -> Storage:
-    """A work directory that is not known to be local, as one on HDFS."""
+def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    """A work directory that is not known to be local, as one on HDFS. Its owners are watched for a moment only."""
+    monkeypatch.setattr(claims, "REWRITTEN_SECONDS", 0.05)
+    monkeypatch.setattr(claims, "WATCHED_SECONDS", 0.5)
     storage = Storage(str(tmp_path / "remote"))
     storage.is_local = False
     return storage
 
 
 def test_without_locks_an_owner_that_lives_keeps_its_directory(remote: Storage) -> None:
-    with claims.claimed(remote, SHORTLY) as claim:
+    with claims.claimed(remote) as claim:
         with pytest.raises(
             LeadlineError, match=rf"another search \(process {os.getpid()} on .*\) is using {remote.place}"
         ):
-            claims.Lease(remote, SHORTLY)
+            claims.Lease(remote)
         claim.check()
     assert not remote.exists(claims.FILE)
 
 
-def test_without_locks_an_owner_that_was_suspended_finds_that_out(remote: Storage) -> None:
+def test_without_locks_an_owner_that_was_suspended_finds_that_out(
+    remote: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And one that was killed is followed by the next search."""
-    first = claims.Lease(remote, attrs.evolve(SHORTLY, rewritten_seconds=60))  # as if it were suspended
-    with claims.claimed(remote, SHORTLY) as second:
+    with monkeypatch.context() as suspended:
+        suspended.setattr(claims.Lease, "_keep", lambda self: self._ended.wait())
+        first = claims.Lease(remote)
+    with claims.claimed(remote) as second:
         with pytest.raises(LeadlineError, match=f"has taken over {remote.place}"):
             first.check()
         first.release()
@@ -495,14 +489,39 @@ def test_a_file_appears_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        storage.write("folder", blocks(), [2])
+        storage.write("folder", blocks(), Packing([]))
     assert list((tmp_path / "folder").iterdir()) == []
-    written = storage.write("folder", [{"position": np.arange(5)}, {"position": np.arange(0)}], [2, 3])
+    packing = Packing([2, 3])
+    rows = [{"state": np.zeros((count, packing.words), np.uint64), "position": np.arange(count)} for count in (5, 0)]
+    written = storage.write("folder", rows, packing)
     assert [block.rows for block in written] == [5, 0]
-    columns, sizes = storage.read(written[0])
-    assert (columns["position"].tolist(), sizes) == ([0, 1, 2, 3, 4], [2, 3])
-    with pytest.raises(Damaged, match="is damaged: the content of block 0 has changed since it was written"):
+    columns, own = storage.read(written[0])
+    assert (columns["position"].tolist(), own.sizes, own.places) == ([0, 1, 2, 3, 4], [2, 3], packing.places)
+    assert storage.read(written[1])[0]["state"].shape == (0, packing.words)
+    with pytest.raises(Damaged, match="is damaged: a column does not have the expected number of rows"):
         storage.read(attrs.evolve(written[0], rows=6))
+    with pytest.raises(Damaged, match="is damaged: it has changed since it was written"):
+        storage.read(attrs.evolve(written[0], checksum=written[1].checksum))
+
+
+def test_another_file_system_holds_the_same_files(tmp_path: Path) -> None:
+    """Through pyarrow, as on HDFS."""
+    storage, packing = Storage(tmp_path / "work"), Packing([2, 3])
+    rows = [{"state": np.zeros((count, packing.words), np.uint64), "position": np.arange(count)} for count in (5, 3)]
+    (first, second), local = storage.write("folder", rows, packing), storage.read_bytes
+    storage._files = RemoteFiles(fs.LocalFileSystem())
+    assert storage.read(second)[0]["position"].tolist() == [0, 1, 2]
+    (again, _) = storage.write("folder", rows, packing)
+    storage.write_sealed("small", b"content")
+    assert (storage.exists("small"), storage.exists("none"), local("small")) == (True, False, sealed(b"content"))
+    storage.remove("small")
+    assert not storage.exists("small")
+    storage._files = LocalFiles()
+    assert storage.read(again)[0]["position"].tolist() == storage.read(first)[0]["position"].tolist()
+    storage._files = RemoteFiles(fs.LocalFileSystem())
+    storage.remove("folder")
+    with pytest.raises(Damaged, match="cannot read"):
+        storage.read(first)
 
 
 def test_a_work_directory_that_is_no_place() -> None:

@@ -113,7 +113,7 @@ def wait_for(what: Callable[[], Any], running: subprocess.Popen[str]) -> Any:
 
 def levels(place: Path) -> int:
     """How many levels are written."""
-    return len(list((place / "levels").glob("*.json")))
+    return len(list((place / "levels").glob("*/*.json")))
 
 
 @pytest.mark.skipif(not EVERY, reason="EVERY=1 kills a driver, and without it a signal ends one")

@@ -94,9 +94,9 @@ def test_changed_data_is_refused(form: str, spark: Session, tmp_path: Path) -> N
             session=spark,
             settings=SparkSettings(work_dir=str(place), shards=2, tuning=SIZES),
         )
-        assert len(list((place / "levels").glob("*.json"))) == 12
+        assert len(list((place / "levels").glob("*/*.json"))) == 12
         (tmp_path / "limits.json").write_text(json.dumps({"most": 8}))
-        changed = f"the search in {place} cannot be resumed: the spec or its data has changed since it was saved: "
+        changed = f"the search in {place} cannot be resumed because the spec or its data has changed: "
         with pytest.raises(LeadlineError, match=changed):
             distributed.explore(loaded(file), settings=SparkSettings(resume=str(place), tuning=SIZES))
         (tmp_path / "limits.json").write_text(json.dumps({"most": 7}))

@@ -1,276 +1,292 @@
-"""Saves a search to a folder on disk, so that it can be resumed. A saved search is called a checkpoint.
+"""Saves a search to a folder, so that it can be resumed, by this engine or on Spark. Both use the same files.
 
-The folder contains three kinds of files. ``spec.json`` contains the identity of the search. Array files contain the
-states and the steps by which the states were found; new entries are appended to them.
-``search.json`` contains the position of the search, the number of valid entries of each array, and the checksums. It is
-replaced only after the arrays have been written to disk, so the folder is always consistent. The folder is locked while
-a search uses it.
+``spec.json`` contains the identity of the search. Each run writes the states that it finds, with the steps by which
+they were found, to its own folder in ``levels``: one part after another, in new files, each with its own packing. A
+part is a level, or what was found between two points at which the search was saved. ``search.json`` contains the
+position of the search, and says which parts count. It is replaced atomically after they have been written, so the
+folder is always consistent, and a process that is killed loses only what it found since then.
 
-The folder contains only numbers and names, and nothing in it is executed. Values of the spec are not stored:
-`Resumption` computes them again.
+The folder contains only numbers and names, and nothing in it is executed (Spark adds files for its workers, which a
+resumed search does not read). Values of the spec are not stored: `Resumption` computes them again. A resumed search
+expands and checks all saved states again, whichever engine saved them; see `CompiledSearch`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import os
-import zlib
+import uuid
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, TypeVar
+from contextlib import contextmanager, suppress
+from typing import TypeVar
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.engines.compiled.resumption import Hashes, Resumption, SavedStates, SpecChanged, Unused
+from leadline.checker.engines.compiled.claims import Claim, claimed
+from leadline.checker.engines.compiled.levels import Level, read_part
+from leadline.checker.engines.compiled.resumption import Hashes, Resumption, SpecChanged, Unused
 from leadline.checker.engines.compiled.search_identity import identity, refuse_other, refuse_other_format
 from leadline.checker.engines.compiled.snapshot import Snapshot
-from leadline.checker.engines.compiled.store import arrival_type
+from leadline.checker.engines.compiled.storage import Columns, Storage
+from leadline.checker.engines.compiled.store import NotASearch, Store
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.learning.tables import Numbers
 from leadline.checker.errors import Damaged, LeadlineError
 from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
-from leadline.checker.support.durable import replace_file, sealed, sealed_json, sync_folder, unsealed, unsealed_json
-from leadline.checker.support.locks import FolderLock
-from leadline.checker.support.ownership import make_private, refuse_others
+from leadline.checker.support.durable import sealed_json, unsealed_json
 
 S = TypeVar("S")
 
-_ENGINE = "compiled"
+LEVELS = "levels"
+
 _SPEC, _SEARCH = "spec.json", "search.json"
-_PARENTS, _ARRIVALS = "parents.bin", "arrivals.bin"
 
-_PIECE = 2**26
-"""The number of bytes of an array that are written or read at a time."""
+_ROWS = 2**20
+"""The number of states in a block, whose columns are copied before they are written."""
 
-Array = NDArray[np.generic]
+_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
+"""The exceptions that are raised if the files are whole but cannot have been written by a search."""
 
 
-@attrs.define
-class _Written:
-    """The contents of the checkpoint files when they were last written or read.
+@attrs.define(eq=False)
+class Saved:
+    """A saved search that can be continued.
 
     Attributes:
-        states: the number of states.
-        packings: the number of times that the states were repacked, or -1 if no states are stored.
-        checksums: maps the name of each array file to the CRC-32 of its valid entries.
-        hashes: the hashes of the values and of the collection members.
-        unused: the value indices whose values were not restored; see `Resumption.unused`. Empty if the search was not
-            resumed.
+        checkpoint: the folder.
+        snapshot: the search, except its states.
+        packing: a packing that has room for all saved values.
+        outside: for each state, whether it violates `Spec.within`. Empty if the spec has no constraint, and until
+            `restore` is called.
     """
 
-    states: int = 0
-    packings: int = -1
-    checksums: dict[str, int] = attrs.field(factory=dict)
-    hashes: Hashes = attrs.field(factory=lambda: Hashes([], []))
-    unused: Unused = frozenset()
+    checkpoint: Checkpoint
+    snapshot: Snapshot
+    packing: Packing
+    outside: NDArray[np.bool_] = attrs.field(factory=lambda: np.zeros(0, np.bool_))
+
+    def restore(self, spec: Spec[S], store: Store) -> Numbers:
+        """Read the states into an empty store, and compute their values again by calling the spec's functions. Only the
+        initial states then count as found.
+
+        Raises:
+            SpecChanged: if the actions of the spec do not lead to the saved states.
+            Damaged: if a file is damaged.
+        """
+        return self.checkpoint.restored(self, spec, store)
 
 
 class Checkpoint:
-    """A folder in which a search is saved. It is locked from the call to `begin` or `load` until the call to `close`.
+    """A folder in which a search is saved. Use `opened` to open it.
 
     Parameters:
-        folder: the folder. `begin` creates it.
+        storage: the folder.
         every: the interval at which the search is saved, in seconds.
+
+    Attributes:
+        claim: the right to use the folder, which is checked before the search is saved.
+        own: the folder in which this run writes the states, relative to the storage.
     """
 
-    def __init__(self, folder: Path, every: float) -> None:
-        self.folder, self.every = folder, every
-        self._lock: FolderLock | None = None
-        self._written = _Written()
+    def __init__(self, storage: Storage, every: float = 30.0) -> None:
+        self.storage, self.every, self.claim = storage, every, Claim()
+        self.own = f"{LEVELS}/{uuid.uuid4().hex}"
+        self._hashes = Hashes([], [])
+        self._unused: Unused = frozenset()
+        self._parts: list[tuple[str, int]] = []  # the folders with parts, and the number of parts in each
+        self._states = 0  # the number of states in these parts
+        self._replaced: list[str] = []  # folders to remove after the next save
 
     @property
-    def note(self) -> str:
-        """The reason why the folder could not be locked, or an empty string if it is locked."""
-        return self._lock.note if self._lock is not None else ""
+    def place(self) -> str:
+        """The path or the URI of the folder."""
+        return self.storage.place
 
     def begin(self, spec: Spec[S], limits: Limits) -> None:
-        """Create the folder for a new search.
+        """Write the file that identifies a new search.
 
         Raises:
-            LeadlineError: if the folder already contains a search, is in use by another process, is not writable, or is
-                writable by other users.
+            LeadlineError: if the folder already contains a search, or cannot be written.
         """
-        with _trouble(f"cannot write {self.folder}"):
-            make_private(self.folder)
-            refuse_others(self.folder)
-        self._lock = FolderLock(self.folder)
-        if (self.folder / _SPEC).exists():
+        if self.storage.exists(_SPEC):
             raise LeadlineError(
-                f"{self.folder} already contains a search: continue it with --resume, or choose a new folder"
+                f"{self.place} already contains a search: continue it with --resume, or choose a new folder"
             )
-        with _trouble(f"cannot write {self.folder / _SPEC}"):
-            replace_file(self.folder / _SPEC, sealed_json(identity(spec, limits, _ENGINE)))
+        self.storage.write_bytes(_SPEC, sealed_json(identity(spec, limits)))
 
-    def load(self, spec: Spec[S], limits: Limits) -> Snapshot | None:
-        """Return the position of the saved search, or None if the search ended before its first checkpoint.
+    def find(self) -> None:
+        """Check that the folder contains a search. Raise LeadlineError if there is none."""
+        if not self.storage.exists(_SPEC):
+            raise LeadlineError(f"{self.place} does not contain a search to resume")
+
+    def load(self, spec: Spec[S], limits: Limits) -> Saved | None:
+        """Return the saved search, or None if the search ended before it was saved.
 
         Raises:
-            LeadlineError: if the folder does not contain a search of this spec with these limits, is in use by another
-                process, or is writable by other users; or if the spec has changed since the search was saved.
+            LeadlineError: if the folder does not contain a search of this spec with these limits. The message names the
+                difference.
             Damaged: if a file is damaged.
         """
+        written = self.storage.read_bytes(_SPEC)
+        refuse_other_format(written, f"{self.place} contains a search")
+        found = unsealed_json(written, self.storage.path(_SPEC))
+        refuse_other(found, identity(spec, limits), f"{self.place} contains a search")
+        if not self.storage.exists(_SEARCH):
+            return None
+        data = self.storage.read_sealed(_SEARCH)
         try:
-            written = (self.folder / _SPEC).read_bytes()
-        except OSError as error:
-            raise LeadlineError(f"{self.folder} does not contain a checkpoint to resume") from error
-        with _trouble(f"cannot read {self.folder}"):
-            refuse_others(self.folder)
-        refuse_other_format(written, f"{self.folder} is a checkpoint")
-        self._lock = FolderLock(self.folder)
-        found = unsealed_json(written, self.folder / _SPEC)
-        refuse_other(found, identity(spec, limits, _ENGINE), f"{self.folder} is a checkpoint")
-        path = self.folder / _SEARCH
-        with _trouble(f"cannot read {path}"):
-            if not path.exists():
-                return None
-            data = path.read_bytes()
+            saved = json.loads(data)
+            snapshot = Snapshot.of_json(saved["search"])
+            self._hashes = Hashes(saved["values"], [(path, hashed) for path, hashed in saved["members"]])
+            self._parts = [(str(folder), int(parts)) for folder, parts in saved["parts"]]
+            snapshot.check(spec, self._hashes)
+            return Saved(self, snapshot, Packing([len(known) for known in self._hashes.values]))
+        except _UNREADABLE as error:
+            raise Damaged(f"{self.storage.path(_SEARCH)} is damaged: {error}") from error
+
+    def restored(self, saved: Saved, spec: Spec[S], store: Store) -> Numbers:
+        """Do what `Saved.restore` describes."""
+        snapshot = saved.snapshot
         try:
-            return self._resumed(spec, json.loads(unsealed(data, path)))
-        except SpecChanged as change:
-            raise self.changed(change) from change
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
-            raise Damaged(f"{path} is damaged: {error}") from error
+            saved.outside = self._read(snapshot.count, store)
+            store.load(snapshot.count, snapshot.initials, saved.packing.sizes, len(spec.instances))
+            resumption = Resumption(spec, snapshot.adjustments, self._hashes, store, snapshot.initials)
+        except (NotASearch, *_UNREADABLE) as error:
+            raise Damaged(f"{self.place} is damaged: {error}") from error
+        self._unused = resumption.unused
+        return Numbers(resumption.values, resumption.members)
+
+    def _read(self, count: int, store: Store) -> NDArray[np.bool_]:
+        """Read all states into a store. Return for each state whether it violates `Spec.within`."""
+        end, outside = 0, list[NDArray[np.bool_]]()
+        for name in self._names():
+            level = Level.loaded(self.storage, name)
+            if end + level.count > count:
+                break
+            for base, part in zip(level.bases, level.sources(), strict=True):
+                columns = read_part(self.storage, part, store.packing)
+                rows = slice(end, end + len(columns["state"]))
+                store.states[rows] = columns["state"]
+                store.parents[rows] = columns["parent"].astype(np.int64) + base
+                store.arrivals[rows] = columns["arrival"]
+                outside.append(columns.get("outside", np.zeros(0)).astype(np.bool_))
+                end = rows.stop
+        if end != count:
+            raise ValueError(f"it contains {end:,} states instead of {count:,}")
+        self._states = end
+        return np.concatenate(outside)
+
+    def _names(self) -> Iterator[str]:
+        return (part_file(folder, part) for folder, parts in self._parts for part in range(1, parts + 1))
 
     def changed(self, change: SpecChanged) -> LeadlineError:
         """Return the error to raise if the spec has changed since the search was saved."""
         why = f"because the spec or its data has changed: {change}"
-        return LeadlineError(f"the search in {self.folder} cannot be resumed {why}")
-
-    def _resumed(self, spec: Spec[S], found: dict[str, Any]) -> Snapshot:
-        """Recompute the saved search's values by calling the spec, and return the position of the search."""
-        saved = Snapshot.of_json(found["search"])
-        hashes = Hashes(found["values"], [(path, hashed) for path, hashed in found["members"]])
-        saved.check(spec, hashes)
-        self._written = _Written(saved.count, saved.packings, found["checksums"], hashes)
-        count, kind = saved.count, arrival_type(len(spec.instances))
-        states = self._mapped(_states(saved.packings), np.dtype(np.uint64), (count, saved.packing.words))
-        parents, arrivals = (
-            self._mapped(_PARENTS, np.dtype(np.uint32), (count,)),
-            self._mapped(_ARRIVALS, kind, (count,)),
-        )
-        saved.found = SavedStates(saved.packing, states, parents, arrivals, saved.initials)
-        saved.place = str(self.folder)
-        resumption = Resumption(spec, saved.adjustments, hashes, saved.found)
-        self._written.unused = resumption.unused
-        saved.values, saved.members = resumption.values, resumption.members
-        return saved
-
-    def _mapped(self, name: str, kind: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Map an array from a file into memory, and verify its checksum.
-
-        Raises:
-            LeadlineError: if the file cannot be read.
-            Damaged: if the file is too short, or its checksum does not match.
-        """
-        path, size = self.folder / name, kind.itemsize * int(np.prod(shape))
-        if not size:
-            return np.zeros(shape, kind)
-        with _trouble(f"cannot read {path}"):
-            if path.stat().st_size < size:
-                raise Damaged(f"{path} is damaged: the file is too short")
-            mapped: NDArray[Any] = np.memmap(path, kind, "r", shape=shape)
-        checksum = 0
-        for piece in _pieces(mapped):
-            checksum = zlib.crc32(piece, checksum)
-        self._check_checksum(name, checksum)
-        return mapped
-
-    def _check_checksum(self, name: str, checksum: int) -> None:
-        if checksum != self._written.checksums.get(name):
-            raise Damaged(f"{self.folder / name} is damaged: its checksum does not match")
-
-    def close(self) -> None:
-        """Unlock the folder."""
-        if self._lock is not None:
-            self._lock.release()
+        return LeadlineError(f"the search in {self.place} cannot be resumed {why}")
 
     def start_over(self) -> None:
-        """Delete the saved position and states, so that the search can start again with different adjustments."""
-        with _trouble(f"cannot write {self.folder}"):
-            (self.folder / _SEARCH).unlink(missing_ok=True)
-            self._remove_states()
-        self._written = _Written()
+        """Remove the saved position and states, so that the search can start again with different adjustments."""
+        for name in (_SEARCH, LEVELS, "found"):
+            self.storage.remove(name)
+        self._hashes, self._unused = Hashes([], []), frozenset()
+        self._parts, self._states, self._replaced = [], 0, []
 
-    def save(self, saved: Snapshot, states: Array, parents: Array, arrivals: Array) -> None:
+    def clear(self) -> None:
+        """Remove all files that the search has written."""
+        self.start_over()
+        for name in ("run", _SPEC):
+            self.storage.remove(name)
+
+    def write_again(self) -> None:
+        """Prepare for all states to be written again by this run. The saved search counts until the next call of
+        `save`.
+        """
+        self._replaced = [folder for folder, _ in self._parts]
+        self._parts, self._states = [], 0
+
+    def append(self, level: Level) -> None:
+        """Add a part of the states, which counts after the next call of `save`.
+
+        Raises:
+            LeadlineError: if the file cannot be written.
+        """
+        number = self._number() + 1
+        self.storage.write_bytes(part_file(self.own, number), level.dumped())
+        self._parts[-1:] = [*(part for part in self._parts[-1:] if part[0] != self.own), (self.own, number)]
+        self._states += level.count
+
+    def _number(self) -> int:
+        """Return the number of parts that this run has written."""
+        return self._parts[-1][1] if self._parts and self._parts[-1][0] == self.own else 0
+
+    def save(self, snapshot: Snapshot, numbers: Numbers, store: Store | None = None) -> None:
         """Save a search.
 
         Parameters:
-            saved: the position of the search.
-            states, parents, arrivals: see `Store`.
+            snapshot: the search.
+            numbers: the values and members.
+            store: the states, of which new ones are written; or None if all have been written.
 
         Raises:
-            LeadlineError: if a file cannot be written, or if two different values have the same hash. The previous
-                checkpoint remains valid.
+            LeadlineError: if a file cannot be written, if another search has taken over the folder, or if two different
+                values have the same hash. The previous checkpoint remains valid.
         """
-        hashes = self._written.hashes.extended(saved.values, saved.members, self._written.unused)
-        written = _Written(saved.count, saved.packings, {}, hashes, self._written.unused)
-        for name, array in _files(saved.packings, states, parents, arrivals):
-            is_grown = array is not states or saved.packings == self._written.packings
-            begin = self._written.states if is_grown else 0
-            written.checksums[name] = self._append(name, begin, array[begin : saved.count])
+        self.claim.check()
+        self._hashes = self._hashes.extended(numbers.values, numbers.members, self._unused)
+        if store is not None and self._states < snapshot.count:
+            folder = part_file(self.own, self._number() + 1).removesuffix(".json")
+            blocks = self.storage.write(folder, _columns(store, self._states, snapshot.count), store.packing)
+            self.append(Level([0] * len(blocks), [[block] for block in blocks]))
         found = {
-            "search": saved.as_json(),
-            "values": hashes.values,
-            "members": hashes.members,
-            "checksums": written.checksums,
+            "search": snapshot.as_json(),
+            "values": self._hashes.values,
+            "members": self._hashes.members,
+            "parts": self._parts,
         }
-        with _trouble(f"cannot write {self.folder / _SEARCH}"):
-            sync_folder(self.folder)
-            replace_file(self.folder / _SEARCH, sealed(json.dumps(found).encode()))
-            self._remove_states(but=_states(saved.packings))
-        self._written = written
-
-    def _append(self, name: str, begin: int, array: Array) -> int:
-        """Append an array to a file, and return the checksum of all entries in the file.
-
-        Parameters:
-            name: the name of the file.
-            begin: the number of existing entries to keep. Later entries are overwritten.
-            array: the entries to append.
-        """
-        path, checksum = self.folder / name, self._written.checksums.get(name, 0) if begin else 0
-        size = array.itemsize * int(np.prod(array.shape[1:]))
-        with _trouble(f"cannot write {path}"), path.open("r+b" if path.exists() else "wb", buffering=0) as file:
-            file.seek(begin * size)
-            file.truncate()
-            for piece in _pieces(array):
-                _write(file, piece)
-                checksum = zlib.crc32(piece, checksum)
-            os.fsync(file.fileno())
-        return checksum
-
-    def _remove_states(self, but: str = "") -> None:
-        for path in self.folder.glob(_states("*")):
-            if path.name != but:
-                path.unlink(missing_ok=True)
+        self.storage.write_sealed(_SEARCH, json.dumps(found, default=int).encode())
+        for folder in self._replaced:
+            with suppress(LeadlineError):  # leftovers are harmless
+                self.storage.remove(folder)
+        self._replaced = []
 
 
-def _files(packings: int, states: Array, parents: Array, arrivals: Array) -> list[tuple[str, Array]]:
-    return [(_states(packings), states), (_PARENTS, parents), (_ARRIVALS, arrivals)]
+@contextmanager
+def opened(checkpoint: Checkpoint, spec: Spec[S], limits: Limits, *, is_new: bool) -> Iterator[Saved | None]:
+    """Return a context manager that claims a folder until the end of its ``with`` block, and returns the search that is
+    saved in the folder. It is None if the search is new, or was not saved.
+
+    Raises:
+        LeadlineError: if another search is using the folder, or other users can write to it; or see `Checkpoint.begin`,
+            `Checkpoint.find` and `Checkpoint.load`.
+    """
+    if not is_new:
+        checkpoint.find()  # before a claim, which writes to the folder
+    with claimed(checkpoint.storage) as checkpoint.claim:
+        if is_new:
+            checkpoint.begin(spec, limits)
+        yield None if is_new else checkpoint.load(spec, limits)
 
 
-def _states(packings: int | str) -> str:
-    return f"states-{packings}.bin"
+def part_file(folder: str, number: int) -> str:
+    """Return the name of the file that says where the states of a part are.
+
+    Parameters:
+        folder: the folder of a run; see `Checkpoint.own`.
+        number: the number of the part, from 1.
+    """
+    return f"{folder}/{number:04}.json"
 
 
-def _pieces(array: Array) -> Iterator[memoryview]:
-    content = array.reshape(-1).view(np.uint8).data
-    for first in range(0, len(content), _PIECE):
-        yield content[first : first + _PIECE]
-
-
-def _write(file: io.FileIO, piece: memoryview) -> None:
-    """Write an entire buffer to a file. Raise OSError if it cannot be written, for example because the disk is full."""
-    while piece:
-        piece = piece[file.write(piece) :]
-
-
-@contextlib.contextmanager
-def _trouble(what: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise LeadlineError(f"{what}: {error.strerror or error}") from error
+def _columns(store: Store, first: int, last: int) -> Iterator[Columns]:
+    """Return the columns of some states in blocks."""
+    for begin in range(first, last, _ROWS):
+        rows = slice(begin, min(begin + _ROWS, last))
+        columns = {
+            "state": store.states[rows],
+            "position": np.arange(rows.stop - begin, dtype=np.uint32),
+            "parent": store.parents[rows],
+            "arrival": store.arrivals[rows],
+        }
+        yield columns | ({"outside": store.outside[rows].view(np.uint8)} if len(store.outside) else {})

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.engines.budget import StopSearch
+from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.compiled.block_parts import BlockParts
 from leadline.checker.engines.compiled.buffers import Buffers, UnlearnedSteps
@@ -478,6 +478,11 @@ class Expander(Generic[S]):
 
     def no_room(self) -> Stop:
         """Return the stop reason to report when the store has no room for more states."""
-        if self.store.room >= MOST_STATES:
-            return Stop(StopKind.MEMORY, f"reached {MOST_STATES:,} states, the maximum number of states in one search")
-        return self.watch.budget.memory_failed()
+        return no_room(self.store, self.watch.budget)
+
+
+def no_room(store: Store, budget: Budget) -> Stop:
+    """Return the stop reason to report when a store has no room for more states."""
+    if store.room >= MOST_STATES:
+        return Stop(StopKind.MEMORY, f"reached {MOST_STATES:,} states, the maximum number of states in one search")
+    return budget.memory_failed()

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from leadline.checker import coverage
 from leadline.checker.action import ActionInstance
 from leadline.checker.coverage import FieldCoverage, FieldValues
+from leadline.checker.engines.compiled.checkpoint import Saved
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.compiled.position import Position
 from leadline.checker.engines.compiled.resumption import SpecChanged
-from leadline.checker.engines.compiled.snapshot import Snapshot
 from leadline.checker.engines.compiled.store import Store
 from leadline.checker.engines.evidence import Sighting
 from leadline.checker.engines.learning.calls import Outcome
@@ -74,7 +74,7 @@ def violated(
     return [*names, DEADLOCK.name] if tables.spec.check_deadlock and dead else names
 
 
-def refuse_changed(tables: TransitionTables[S], saved: Snapshot, at: Position, store: Store) -> None:
+def refuse_changed(tables: TransitionTables[S], saved: Saved, at: Position, store: Store) -> None:
     """Compare a saved search with the results of expanding and checking its states again.
 
     Parameters:
@@ -85,7 +85,7 @@ def refuse_changed(tables: TransitionTables[S], saved: Snapshot, at: Position, s
     Raises:
         SpecChanged: if the results differ. The message names the action or property.
     """
-    before, spec, then_outside = saved.progression, tables.spec, np.unpackbits(saved.outside)
+    before, spec = saved.snapshot.progression, tables.spec
     for instance, now, then in zip(spec.instances, at.counts[:, 0], before.counts[:, 0], strict=True):
         if now != then:
             raise SpecChanged(f"action {instance} has {now:,} steps instead of the {then:,} in the saved search")
@@ -97,10 +97,9 @@ def refuse_changed(tables: TransitionTables[S], saved: Snapshot, at: Position, s
     for item, is_same in zip((*tables.state_checks, *tables.step_checks), same, strict=True):
         if not is_same:
             raise SpecChanged(f"{item.kind.value} {item.name} does not have the same results as in the saved search")
-    outside = store.outside[:checked]
-    if not np.array_equal(outside, then_outside[: len(outside)]):
+    if not np.array_equal(store.outside[:checked], saved.outside[:checked]):
         raise SpecChanged("`within` does not have the same results as in the saved search")
-    if (store.counters != saved.counters).any() or at.dead != before.dead:
+    if (store.counters != saved.snapshot.counters).any() or at.dead != before.dead:
         raise SpecChanged("the same states do not have the same numbers of steps as in the saved search")
 
 

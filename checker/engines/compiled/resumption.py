@@ -15,11 +15,10 @@ from typing import Generic, TypeVar
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from leadline.checker.content import content
 from leadline.checker.engines.compiled import kernel
-from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.compiled.store import Store
 from leadline.checker.engines.learning.restart import CHANGES, Adjustments
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.observing.domains import NO_VALUE
@@ -82,28 +81,6 @@ class Hashes:
         return Hashes(found, hashed)
 
 
-@attrs.frozen(eq=False)
-class SavedStates:
-    """The states of a saved search, with the step by which each state was found.
-
-    Attributes:
-        packing: the packing of the states.
-        states: the packed states. The shape is (states, words).
-        parents, arrivals: for each state, its predecessor and the action instance of the step between them.
-        initials: the number of initial states. They come first.
-    """
-
-    packing: Packing
-    states: NDArray[np.uint64]
-    parents: NDArray[np.uint32] | NDArray[np.int64]
-    arrivals: NDArray[np.uint16] | NDArray[np.uint32]
-    initials: int
-
-    def row(self, index: int) -> list[int]:
-        """Return the value indices of a state, one per slot."""
-        return self.packing.unpack(self.states[index])
-
-
 class Resumption(Generic[S]):
     """Restores the values of a saved search by calling the functions of the current spec.
 
@@ -111,7 +88,8 @@ class Resumption(Generic[S]):
         spec: the current spec.
         adjustments: the adjustments of the saved search.
         hashes: the saved hashes of the values and of the collection members.
-        saved: the saved states.
+        store: the saved states, with the step by which each state was found.
+        initials: the number of initial states. They come first.
 
     Attributes:
         values: for each slot, its values in the order of their indices. A value is `NO_VALUE` if no saved state
@@ -124,8 +102,9 @@ class Resumption(Generic[S]):
         ValueError, IndexError: if the parts of the saved search are inconsistent.
     """
 
-    def __init__(self, spec: Spec[S], adjustments: Adjustments, hashes: Hashes, saved: SavedStates) -> None:
-        self.spec, self._adjustments, self._hashes, self._saved = spec, adjustments, hashes, saved
+    def __init__(self, spec: Spec[S], adjustments: Adjustments, hashes: Hashes, store: Store, initials: int) -> None:
+        self.spec, self._adjustments, self._hashes = spec, adjustments, hashes
+        self._store, self._initials = store, initials
         layout = self._layout()
         if layout.slots != hashes.first_member:
             raise SpecChanged("the components of the states differ from those in the saved search")
@@ -152,13 +131,13 @@ class Resumption(Generic[S]):
 
     def _holders(self) -> list[list[int]]:
         """Return, for each value index of each slot, the first state that contains it, or -1 if there is none."""
-        saved, sizes = self._saved, [len(known) for known in self._hashes.values]
-        packing, begins = saved.packing, np.cumsum([0, *sizes])
+        store, sizes = self._store, [len(known) for known in self._hashes.values]
+        packing, begins = store.packing, np.cumsum([0, *sizes])
         holders = np.full(begins[-1], -1, np.int64)
-        for first in range(0, len(saved.states), SLICE):
-            last = min(first + SLICE, len(saved.states))
+        for first in range(0, store.loaded, SLICE):
+            last = min(first + SLICE, store.loaded)
             wrong = kernel.note_holders(
-                first, last, begins, saved.states, packing.word, packing.shift, packing.mask, holders
+                first, last, begins, store.states, packing.word, packing.shift, packing.mask, holders
             )
             if wrong >= 0:
                 raise ValueError(f"state {wrong} contains a number that refers to no known value")
@@ -172,19 +151,19 @@ class Resumption(Generic[S]):
     def _replay(self, wanted: Iterable[int]) -> None:
         """Restore the given states, and all states on the paths to them, by calling the actions again."""
         initials = {tuple(self._row(state)): state for state in self.spec.initials()}
-        rows = [tuple(self._saved.row(index)) for index in range(self._saved.initials)]
+        rows = [self._saved(index) for index in range(self._initials)]
         if initials.keys() != set(rows):
             raise SpecChanged("the initial states of the spec differ from those in the saved search")
         self._states.update(enumerate(map(initials.__getitem__, rows)))
         before: tuple[int, int] = (-1, -1)
         after: dict[tuple[int, ...], S] = {}
         for index in self._ancestry(wanted):
-            step = int(self._saved.parents[index]), int(self._saved.arrivals[index])
+            step = int(self._store.parents[index]), int(self._store.arrivals[index])
             if step != before:
                 instance = self.spec.instances[step[1]]
                 successors = self.spec.take(instance, self._states[step[0]])
                 before, after = step, {tuple(self._row(state)): state for state in successors}
-            row = tuple(self._saved.row(index))
+            row = self._saved(index)
             if row not in after:
                 raise SpecChanged(
                     f"action {self.spec.instances[step[1]]} does not lead to the same states as in the saved search"
@@ -197,10 +176,14 @@ class Resumption(Generic[S]):
         for index in wanted:
             while index not in self._states and index not in found:
                 found.add(index)
-                if self._saved.parents[index] >= index:
+                if self._store.parents[index] >= index:
                     raise ValueError(f"the predecessor of state {index} is not an earlier state")
-                index = int(self._saved.parents[index])
+                index = int(self._store.parents[index])
         return sorted(found)
+
+    def _saved(self, index: int) -> tuple[int, ...]:
+        """Return the value indices of a saved state, one per slot."""
+        return tuple(self._store.packing.unpack(self._store.states[index]))
 
     def _row(self, state: S) -> list[int]:
         """Return the value indices of a state, one per slot. Raise SpecChanged if a value has no index."""

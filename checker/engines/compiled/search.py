@@ -6,8 +6,7 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
-from pathlib import Path
+from contextlib import ExitStack
 from typing import Generic, TypeVar
 
 import attrs
@@ -18,8 +17,8 @@ from leadline.checker.coverage import CoverageCounts, instance_coverage
 from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.compiled import graph_loops, kernel, results
 from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
-from leadline.checker.engines.compiled.checkpoint import Checkpoint
-from leadline.checker.engines.compiled.expander import Expander
+from leadline.checker.engines.compiled.checkpoint import Checkpoint, Saved, opened
+from leadline.checker.engines.compiled.expander import Expander, no_room
 from leadline.checker.engines.compiled.moving import Moved
 from leadline.checker.engines.compiled.paths import Paths, steps_into
 from leadline.checker.engines.compiled.position import Position
@@ -27,7 +26,8 @@ from leadline.checker.engines.compiled.problem import Problem
 from leadline.checker.engines.compiled.resumption import SpecChanged
 from leadline.checker.engines.compiled.sampling import StoredStates
 from leadline.checker.engines.compiled.snapshot import Snapshot
-from leadline.checker.engines.compiled.store import NotASearch, Store
+from leadline.checker.engines.compiled.storage import Storage
+from leadline.checker.engines.compiled.store import Store
 from leadline.checker.engines.evidence import property_results, states_shown, still_evaluated
 from leadline.checker.engines.learning.comparison import refuse_contradicted
 from leadline.checker.engines.learning.interrupts import interrupts_wait
@@ -40,7 +40,7 @@ from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.progress import Progress, is_due
 from leadline.checker.engines.run import attempt, conclude, within
-from leadline.checker.errors import Damaged, LeadlineError
+from leadline.checker.errors import LeadlineError
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import (
@@ -90,7 +90,7 @@ class CompiledSearch(Generic[S]):
         self,
         problem: Problem[S],
         adjustments: Adjustments = NO_ADJUSTMENTS,
-        saved: Snapshot | None = None,
+        saved: Saved | None = None,
         moved: Moved[S] | None = None,
         *,
         tries: bool = False,
@@ -109,38 +109,38 @@ class CompiledSearch(Generic[S]):
         first: Sequence[S] = self._initials[: self.limits.max_states] if saved is None else []
         if moved is not None:
             first = moved.states
-        numbers = None if saved is None else Numbers(saved.values, saved.members)
+        memory, constrained = self.budget.memory.for_states, self.spec.constraint is not None
+        instances, numbers = len(self.spec.instances), None
+        if saved is not None:
+            store = Store(saved.packing, instances, memory, self.workers, 0, constrained)
+            numbers = self._restored(saved, store)
         tables = TransitionTables(self.spec, first, adjustments, numbers, purity=problem.purity, tuning=self.tuning)
         self._made = self._judged = 0
         self._shown = np.zeros(len(tables.state_checks), np.int64)
-        packing = Packing(tables.layout.sizes()) if saved is None else saved.packing
         self.at = Position.at_start(tables)
-        memory, constrained = self.budget.memory.for_states, self.spec.constraint is not None
-        store = Store(packing, tables.instances, memory, self.workers, len(tables.rows), constrained)
-        self.expander = Expander(tables, store, Watch(self.budget, self.workers, self._report))
-        if saved is not None:
-            self._restore(saved)
-        else:
+        if saved is None:
+            packing = Packing(tables.layout.sizes())
+            store = Store(packing, instances, memory, self.workers, len(tables.rows), constrained)
             store.add(packing.pack_all(tables.rows))
+        else:
+            self.at.seconds = saved.snapshot.progression.seconds
+        self.expander = Expander(tables, store, Watch(self.budget, self.workers, self._report))
         if moved is not None:
             self._continue(moved)
         self._trial = Trial(self.at.next, len(self.at.levels)) if tries else None
         self._saved_at = self._reported_at = time.monotonic()
 
-    def _restore(self, saved: Snapshot) -> None:
-        store, found = self.expander.store, saved.found
-        assert found is not None
-        store.packings, self.at.seconds = saved.packings, saved.progression.seconds
-        no_room = self.budget.out_of_memory(
-            len(found.states) * store.bytes_per_state + store.bytes_to_grow(saved.count)
-        )
-        if no_room or saved.count > store.room:
-            reason = no_room or self.expander.no_room()
-            raise LeadlineError(f"{saved.place} contains {saved.count:,} states, which do not fit in memory: {reason}")
-        try:
-            store.load(found, len(self.spec.instances), self.expander.sizes())
-        except NotASearch as error:
-            raise Damaged(f"{saved.place} is damaged: {error}") from error
+    def _restored(self, saved: Saved, store: Store) -> Numbers:
+        """Read the states of a saved search into an empty store. Return their values."""
+        count = saved.snapshot.count
+        reason = self.budget.out_of_memory(count * store.bytes_per_state + store.bytes_to_grow(count))
+        if reason is None and count > store.room:
+            reason = no_room(store, self.budget)
+        if reason is not None:
+            raise LeadlineError(
+                f"{saved.checkpoint.place} contains {count:,} states, which do not fit in memory: {reason}"
+            )
+        return saved.restore(self.spec, store)
 
     def _continue(self, moved: Moved[S]) -> None:
         """Continue where another form or attempt of the search was. The store contains its states."""
@@ -194,20 +194,12 @@ class CompiledSearch(Generic[S]):
         """
         if self.checkpoint is None:
             return
-        store, layout = self.expander.store, self.expander.layout
-        saved = Snapshot(
-            adjustments=self._adjustments,
-            values=[domain.values for domain in layout.domains],
-            members=layout.members,
-            packing=store.packing,
-            packings=store.packings,
-            initials=len(self._initials),
-            counters=store.counters,
-            outside=np.packbits(store.outside[: store.count]),
-            progression=attrs.evolve(self.at, seconds=self.at.seconds + self.budget.seconds),
-        )
+        store, tables = self.expander.store, self.expander.tables
+        at = attrs.evolve(self.at, seconds=self.at.seconds + self.budget.seconds)
         with interrupts_wait():
-            self.checkpoint.save(saved, store.states, store.parents, store.arrivals)
+            self.checkpoint.save(
+                Snapshot(self._adjustments, len(self._initials), store.counters, at), tables.numbers, store
+            )
 
     def run(self) -> Result:
         """Search until no states are left to expand, a level with a violation is complete, or a limit is reached.
@@ -287,7 +279,7 @@ class CompiledSearch(Generic[S]):
             engine="compiled",
             stop=stop,
             statistics=statistics,
-            note=self._unsaved or self._note or (self.checkpoint.note if self.checkpoint is not None else ""),
+            note=self._unsaved or self._note or (self.checkpoint.claim.note if self.checkpoint is not None else ""),
             properties=properties,
         )
 
@@ -363,7 +355,7 @@ class CompiledSearch(Generic[S]):
         at.level_end = count
         return True
 
-    def _repeat(self, saved: Snapshot) -> None:
+    def _repeat(self, saved: Saved) -> None:
         """Expand and check all states of a saved search again, in the order of the search, and compare the results.
 
         The saved states are already in the store, so that only the learned results, the predicates, and the calls that
@@ -373,7 +365,7 @@ class CompiledSearch(Generic[S]):
         Raises:
             SpecChanged: if an action does not lead to the same states, or a property does not have the same results.
         """
-        at, before, store = self.at, saved.progression, self.expander.store
+        at, before, store = self.at, saved.snapshot.progression, self.expander.store
         while at.next < before.next:
             if at.next == at.level_end and not self._begin_level():
                 break
@@ -582,7 +574,7 @@ def explore(
                 spec=spec, limits=limits, budget=budget, workers=workers, progress=progress, tuning=tuning,
                 checkpoint=folder,
             )  # fmt: skip
-            adjustments = NO_ADJUSTMENTS if saved is None else saved.adjustments
+            adjustments = NO_ADJUSTMENTS if saved is None else saved.snapshot.adjustments
             while True:
                 try:
                     return CompiledSearch(problem, adjustments, saved).run()
@@ -604,18 +596,15 @@ def explore(
 
 def _opened(
     stack: ExitStack, spec: Spec[S], limits: Limits, settings: CompiledSettings
-) -> tuple[Checkpoint | None, Snapshot | None]:
+) -> tuple[Checkpoint | None, Saved | None]:
     """Open the checkpoint folder that the settings name. Return the folder (None if no folder is named) and the saved
     search (None if the search is new).
     """
     name = settings.checkpoint if settings.resume is None else settings.resume
     if name is None:
         return None, None
-    folder = stack.enter_context(closing(Checkpoint(Path(name), settings.checkpoint_every or CHECKPOINT_SECONDS)))
-    if settings.resume is not None:
-        return folder, folder.load(spec, limits)
-    folder.begin(spec, limits)
-    return folder, None
+    folder = Checkpoint(Storage(name), settings.checkpoint_every or CHECKPOINT_SECONDS)
+    return folder, stack.enter_context(opened(folder, spec, limits, is_new=settings.resume is None))
 
 
 def _search_once(spec: Spec[S]) -> None:

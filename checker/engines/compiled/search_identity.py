@@ -12,21 +12,20 @@ from leadline.checker.observing.digest import code_digest
 from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
 
-FORMAT = 8
+FORMAT = 9
 """The version of the file format of a saved search."""
 
 
 S = TypeVar("S")
 
 
-def identity(spec: Spec[S], limits: Limits, engine: str) -> dict[str, object]:
+def identity(spec: Spec[S], limits: Limits) -> dict[str, object]:
     """Return the identity of a search. A saved search can be resumed only if the identities match.
 
     Some limits, such as the depth, are not part of the identity and may change.
 
     Parameters:
         spec, limits: the spec and the limits of the search.
-        engine: the name of the engine.
     """
     return {
         "spec": spec.name,
@@ -35,7 +34,6 @@ def identity(spec: Spec[S], limits: Limits, engine: str) -> dict[str, object]:
         "keep_going": limits.keep_going,
         "sought": list(limits.sought),
         "traces": limits.traces,
-        "engine": engine,
         "code": code_digest(spec),
         "format": FORMAT,
     }
@@ -46,7 +44,7 @@ def refuse_other_format(written: bytes, what: str) -> None:
 
     Parameters:
         written: the content of the file that contains the `identity` of the search.
-        what: the beginning of the error message, for example "... is a checkpoint".
+        what: the beginning of the error message, for example "... contains a search".
 
     Raises:
         LeadlineError: if the file has a different format version.
@@ -63,7 +61,7 @@ def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str)
     Parameters:
         found: the saved identity.
         wanted: the identity of the current search.
-        what: the beginning of the error message, for example "... is a checkpoint".
+        what: the beginning of the error message, for example "... contains a search".
 
     Raises:
         LeadlineError: if the identities differ. The message names the first difference.
@@ -88,8 +86,6 @@ def _other(name: str, found: dict[str, object]) -> str:
             return f"that searches first for {', '.join(value) or 'any violation'}"
         case "traces":
             return f"that was run with --traces {value}"
-        case "engine":
-            return f"of the {value} engine"
         case "code":
             return "from before a change to the spec, its data or leadline"
     return "of a different version of leadline"

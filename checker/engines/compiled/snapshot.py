@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from operator import index
 from typing import Any, TypeVar
 
@@ -13,43 +12,28 @@ from numpy.typing import NDArray
 
 from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.compiled.position import Position
-from leadline.checker.engines.compiled.resumption import Hashes, SavedStates
-from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.compiled.resumption import Hashes
 from leadline.checker.engines.learning.restart import Adjustments
 from leadline.checker.spec import Spec
 
 S = TypeVar("S")
 
 
-@attrs.define
+@attrs.frozen
 class Snapshot:
     """All data needed to continue a search, except the states.
 
     Attributes:
         adjustments: what earlier attempts at the search have found out about the spec.
-        values: for each slot, its values in the order of their indices.
-        members: the collection members that have a slot; see `Layout`.
-        packing: the packing of the states.
-        packings: the number of times that the states were repacked. This number is part of the name of the file that
-            holds the states.
         initials: the number of initial states.
         counters: the counters of `kernel.append`.
-        outside: for each state, a bit that is 1 if the state violates `Spec.within`.
         progression: the position of the search.
-        found, place: if the search is resumed, the saved states and the path of the files; otherwise None and empty.
     """
 
     adjustments: Adjustments
-    values: Sequence[Sequence[object]]
-    members: Sequence[tuple[str, object]]
-    packing: Packing
-    packings: int
     initials: int
     counters: NDArray[np.int64]
-    outside: NDArray[np.uint8]
     progression: Position
-    found: SavedStates | None = None
-    place: str = ""
 
     @property
     def count(self) -> int:
@@ -72,8 +56,6 @@ class Snapshot:
         places = [*itertools.chain(*at.seen), *(before for before, _, _ in steps), *at.dead]
         fits = (
             len(self.counters) == kernel.COUNTERS
-            and len(self.packing.sizes) == slots
-            and self.packing.fits([len(known) for known in hashes.values])
             and at.counts.shape == (len(spec.instances), 2)
             and 0 <= at.next <= at.level_end <= count
             and 0 <= at.checked <= count
@@ -84,42 +66,31 @@ class Snapshot:
             and all(0 <= tree < len(spec.instances) and len(row) <= slots for _, tree, row in steps)
             and all(0 <= number < len(hashes.values[slot]) for _, _, row in steps for slot, number in enumerate(row))
             and len(hashes.members) <= slots
-            and len(self.outside) == (0 if spec.constraint is None else -(-count // 8))
         )
         if not fits:
             raise ValueError("the parts of the saved search are inconsistent")
 
     def as_json(self) -> dict[str, object]:
-        """Return the snapshot as an object that `json.dumps` accepts. Omit the values, the members and the states."""
+        """Return the snapshot as an object that `json.dumps` accepts."""
         at = self.progression
         return {
             "adjustments": {name: sorted(found) for name, found in attrs.asdict(self.adjustments).items()},
-            "sizes": self.packing.sizes,
-            "words": self.packing.words,
-            "places": self.packing.places,
-            "packings": self.packings,
             "initials": self.initials,
             "counters": self.counters.tolist(),
-            "outside": self.outside.tobytes().hex(),
             "progression": {**attrs.asdict(at), "counts": at.counts.tolist()},
         }
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> Snapshot:
-        """Restore a snapshot, without values, members or states, from an object that `as_json` returned.
+        """Restore a snapshot from an object that `as_json` returned.
 
         Raises:
             ValueError, TypeError, KeyError: if the object was not returned by `as_json`.
         """
         return cls(
             adjustments=Adjustments(**{name: frozenset(items) for name, items in found["adjustments"].items()}),
-            values=[],
-            members=[],
-            packing=Packing.of_places(found["sizes"], found["words"], found["places"]),
-            packings=index(found["packings"]),
             initials=index(found["initials"]),
             counters=np.array(found["counters"], np.int64),
-            outside=np.frombuffer(bytes.fromhex(found["outside"]), np.uint8),
             progression=_progression(**found["progression"]),
         )
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.checker.engines.compiled import kernel
-from leadline.checker.engines.compiled.resumption import SavedStates
 from leadline.checker.engines.learning.arrays import Kept, Packed
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.workers import Workers
@@ -63,7 +62,6 @@ class Store:
         table: a hash table with open addressing. An entry consists of half of a state's hash and the state's index plus
             one. An empty entry is 0.
         counters: the counters of `kernel.append`, such as the number of states.
-        packings: the number of times that the states were repacked.
         loaded: the number of states that were loaded from a saved search. All of them are in the hash table, but they
             count as found only after the search has found them again; see `load`.
     """
@@ -78,7 +76,7 @@ class Store:
         constrained: bool = False,
     ) -> None:
         self.packing, self.workers = packing, workers
-        self.packings = self.loaded = 0
+        self.loaded = 0
         self.counters = np.zeros(kernel.COUNTERS, np.int64)
         self._arrival_type = arrival_type(instances)
         room = max(first, SMALLEST_ROOM, min(MOST_STATES, memory // self.bytes_per_state))
@@ -131,25 +129,21 @@ class Store:
         self.counters[kernel.STATES] = last
         self.rebuild()
 
-    def load(self, saved: SavedStates, instances: int, sizes: Sequence[int]) -> None:
-        """Load the states of a saved search into an empty store. Only the initial states then count as found.
+    def load(self, count: int, initials: int, sizes: Sequence[int], instances: int) -> None:
+        """Take the states of a saved search, which have been written to the arrays of an empty store. Only the initial
+        states then count as found.
 
         Parameters:
-            saved: the saved states.
-            instances: the number of action instances.
-            sizes: for each slot, the number of its values.
+            count: the number of states.
+            initials, sizes, instances: see `check`.
 
         Raises:
             NotASearch: if the states are inconsistent, so that no search can have saved them.
         """
-        self.loaded = len(saved.states)
-        for first in range(0, self.loaded, INTERRUPTIBLE):
-            part = slice(first, min(first + INTERRUPTIBLE, self.loaded))
-            self.states[part], self.parents[part] = saved.states[part], saved.parents[part]
-            self.arrivals[part] = saved.arrivals[part]
-        self.check(saved.initials, sizes, instances)
+        self.loaded = count
+        self.check(initials, sizes, instances)
         self.rebuild()
-        self.counters[kernel.STATES] = saved.initials
+        self.counters[kernel.STATES] = initials
 
     def found_from(self, last: int) -> int:
         """Return the index after the loaded states whose predecessors come before the state with index `last`."""
@@ -231,7 +225,6 @@ class Store:
             block = slice(first, min(first + 2**20, self.stored))
             states[block] = self.packing.repack(self.states[block], packing)
         self.packing, self.states, self.room = packing, states, min(self.room, room)
-        self.packings += 1
         self.rebuild()
 
 

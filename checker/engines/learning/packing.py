@@ -100,6 +100,10 @@ class Packing:
         self._make_arrays()
         return len(self.sizes) == len(sizes)
 
+    def is_same(self, other: Packing) -> bool:
+        """Return whether a state is packed into the same words as with another packing."""
+        return self.words == other.words and self._places == other._places
+
     def fits(self, sizes: Sequence[int]) -> bool:
         """Return whether every slot has enough bits for its values.
 

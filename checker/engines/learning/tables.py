@@ -175,6 +175,11 @@ class TransitionTables(Generic[S]):
         self._members = 0
 
     @property
+    def numbers(self) -> Numbers:
+        """The values and members found so far, in the order of their indices."""
+        return Numbers([domain.values for domain in self.layout.domains], self.layout.members)
+
+    @property
     def arrays(self) -> Learned:
         """The learned results of action instances, as arrays for the compiled loops."""
         return Learned(self.forest.pool, self.leaf_start, self.leaf_count, self.keep, self.put, self.labels)

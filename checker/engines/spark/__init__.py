@@ -8,11 +8,12 @@ driver expands small levels itself.
 Within a level, states are sorted by the part of the previous level that first led to them, and then by the order in
 which they were found. This order is the same as in the oracle, for any number of shards.
 
-Read the modules in this order: `storage` writes columns to files; `levels` locates the states of a level; `sharding`
-assigns states to shards; `visited` stores the states of a shard; `numbering` defines the indices of values for all
-workers; `shipping` sends a spec to workers; `worker` expands parts of levels; `tasks` defines the requests to a worker;
-`session` starts Spark, with the Java that `java` finds; `manifest` saves the data that is needed to resume a search;
-`claims` reserves a directory for one search; `search` is the breadth-first search, and `launch` prepares and starts it.
+The files are those of the compiled engine: `storage` writes columns to files, `levels` locates the states of a level,
+`checkpoint` saves the data that is needed to resume a search, and `claims` reserves a directory for one search. Then
+read the modules in this order: `sharding` assigns states to shards; `visited` stores the states of a shard; `numbering`
+defines the indices of values for all workers; `shipping` sends a spec to workers; `worker` expands parts of levels;
+`tasks` defines the requests to a worker; `session` starts Spark, with the Java that `java` finds; `search` is the
+breadth-first search, and `launch` prepares and starts it.
 """
 
 from __future__ import annotations

@@ -9,18 +9,17 @@ from typing import TypeVar
 import attrs
 
 from leadline.checker.engines.budget import Budget
+from leadline.checker.engines.compiled.checkpoint import Checkpoint, Saved, opened
 from leadline.checker.engines.compiled.problem import Problem
 from leadline.checker.engines.compiled.resumption import SpecChanged
+from leadline.checker.engines.compiled.storage import Storage
 from leadline.checker.engines.learning.restart import CHANGES, Adjustments
 from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.run import within
-from leadline.checker.engines.spark.claims import Claim, claimed
-from leadline.checker.engines.spark.manifest import Manifest, Saved
 from leadline.checker.engines.spark.search import SparkSearch
 from leadline.checker.engines.spark.session import JavaEnded, Session, check_environment
-from leadline.checker.engines.spark.storage import Storage
 from leadline.checker.errors import LeadlineError
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.result import FIRST_VIOLATION, Limits, Result
@@ -68,14 +67,16 @@ def explore(
 
     def search() -> Result:
         with ExitStack() as stack:
-            folder = _opened(stack, spec, limits, settings)
+            place = settings.resume or settings.work_dir or stack.enter_context(private_folder()) / "work"
+            folder = Checkpoint(Storage(place))
+            saved = stack.enter_context(opened(folder, spec, limits, is_new=settings.resume is None))
             start = _starter(stack, settings, session)
             problem = Problem(
                 spec=spec, limits=limits, budget=budget, workers=workers, progress=progress,
                 tuning=tuning.compiled, large=tuning.large,
             )  # fmt: skip
-            result = _searched(problem, folder, settings.shards, start, tuning)
-            return folder.left(result, settings.keep_files)
+            result = _searched(problem, folder, saved, settings.shards, start, tuning)
+            return _left(result, folder, settings.keep_files)
 
     try:
         return within(budget, spec, "spark", search)
@@ -89,51 +90,18 @@ def explore(
         make_ordinary()
 
 
-@attrs.frozen
-class _Folder:
-    """The work directory of a search.
-
-    Attributes:
-        storage: the files of the directory.
-        manifest: the saved data of the search.
-        claim: the right to use the directory.
-        saved: the search that an earlier run saved, or None if there is nothing to resume.
+def _left(result: Result, folder: Checkpoint, keep_files: bool) -> Result:
+    """Remove the files of a finished search unless `keep_files` is true. Return the result, with a note if the folder
+    could not be locked or the files cannot be removed.
     """
-
-    storage: Storage
-    manifest: Manifest
-    claim: Claim
-    saved: Saved | None
-
-    def left(self, result: Result, keep_files: bool) -> Result:
-        """Remove the files of a finished search unless `keep_files` is true. Return the result, with a note if the
-        files cannot be removed.
-        """
-        if self.claim.note:
-            result = attrs.evolve(result, note=self.claim.note)
-        if not keep_files and (result.exhausted or result.stop == FIRST_VIOLATION):
-            try:
-                self.manifest.clear()
-            except LeadlineError as error:  # an error here must not discard the result
-                result = attrs.evolve(result, note=f"the files of the search could not be removed: {error}")
-        return result
-
-
-def _opened(stack: ExitStack, spec: Spec[S], limits: Limits, settings: SparkSettings) -> _Folder:
-    """Claim the work directory for a new or a resumed search. Raise LeadlineError if it cannot be used."""
-    storage = Storage(settings.resume or settings.work_dir or str(stack.enter_context(private_folder()) / "work"))
-    manifest = Manifest(storage)
-    if settings.resume is not None:
-        manifest.find()  # before a claim, which writes to the directory
-    claim = stack.enter_context(claimed(storage, settings.tuning))
-    if settings.resume is None:
-        manifest.begin(spec, limits)
-        return _Folder(storage, manifest, claim, None)
-    saved = manifest.load(spec, limits)
-    if saved is not None and settings.shards not in (None, saved.reached.shards):
-        shown = f"{storage.place} contains a search with {saved.reached.shards} shards"
-        raise LeadlineError(f"{shown}: leave out --shards")
-    return _Folder(storage, manifest, claim, saved)
+    if folder.claim.note:
+        result = attrs.evolve(result, note=folder.claim.note)
+    if not keep_files and (result.exhausted or result.stop == FIRST_VIOLATION):
+        try:
+            folder.clear()
+        except LeadlineError as error:  # an error here must not discard the result
+            result = attrs.evolve(result, note=f"the files of the search could not be removed: {error}")
+    return result
 
 
 def _starter(stack: ExitStack, settings: SparkSettings, session: Session | None) -> Callable[[], Session]:
@@ -154,23 +122,24 @@ def _starter(stack: ExitStack, settings: SparkSettings, session: Session | None)
 
 
 def _searched(
-    problem: Problem[S], folder: _Folder, shards: int | None, start: Callable[[], Session], tuning: SparkTuning
+    problem: Problem[S],
+    folder: Checkpoint,
+    saved: Saved | None,
+    shards: int | None,
+    start: Callable[[], Session],
+    tuning: SparkTuning,
 ) -> Result:
     """Run the search. If its adjustments do not fit the spec, start the search again with different adjustments."""
-    saved = folder.saved
-    adjustments = saved.reached.adjustments if saved is not None else Adjustments()
+    adjustments = Adjustments() if saved is None else saved.snapshot.adjustments
     while True:
         try:
-            search = SparkSearch(
-                problem, adjustments, folder.manifest, folder.storage, folder.claim, shards, start, tuning, saved
-            )
-            return search.run()
+            return SparkSearch(problem, adjustments, folder, shards, start, tuning, saved).run()
         except SpecChanged as change:
-            raise folder.manifest.changed(change) from change
+            raise folder.changed(change) from change
         except CHANGES as change:
             adjustments = adjustments.after(change)
         saved, problem = None, attrs.evolve(problem, purity=Purity(problem.spec, problem.tuning))
-        folder.manifest.start_over()
+        folder.start_over()
 
 
 def _tuning(settings: SparkSettings) -> SparkTuning:

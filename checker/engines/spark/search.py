@@ -16,28 +16,27 @@ from numpy.typing import NDArray
 
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled.checkpoint import Checkpoint, Saved
+from leadline.checker.engines.compiled.levels import Level, Part, in_order, read_states, split
 from leadline.checker.engines.compiled.paths import Paths
 from leadline.checker.engines.compiled.problem import Problem
 from leadline.checker.engines.compiled.results import action_counts, sightings, violated
 from leadline.checker.engines.compiled.search import CompiledSearch, HandOver
+from leadline.checker.engines.compiled.snapshot import Snapshot
+from leadline.checker.engines.compiled.storage import Block
 from leadline.checker.engines.compiled.store import add_expanded
 from leadline.checker.engines.evidence import property_results
 from leadline.checker.engines.learning.comparison import refuse_contradicted
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
-from leadline.checker.engines.learning.tables import Numbers
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.run import attempt, conclude
 from leadline.checker.engines.spark import tasks
-from leadline.checker.engines.spark.claims import Claim
-from leadline.checker.engines.spark.levels import Level, Part, in_order, read_states, split
-from leadline.checker.engines.spark.manifest import Manifest, Place, Saved, SearchPosition
 from leadline.checker.engines.spark.numbering import NewValues, Numbering, sizes_for
 from leadline.checker.engines.spark.session import Session
 from leadline.checker.engines.spark.sharding import by_shard
 from leadline.checker.engines.spark.shipping import cloudpickled, packed
-from leadline.checker.engines.spark.storage import Block, Storage
 from leadline.checker.engines.spark.tasks import (
     BackDone,
     BackTask,
@@ -46,7 +45,6 @@ from leadline.checker.engines.spark.tasks import (
     Failure,
     KeepDone,
     KeepTask,
-    level_file,
 )
 from leadline.checker.engines.spark.worker import Run, Worker, forget_news
 from leadline.checker.errors import LeadlineError
@@ -64,9 +62,7 @@ class SparkSearch(Generic[S]):
     Parameters:
         problem: the spec to search, with the limits and the resources.
         adjustments: facts about the spec that were found in earlier attempts.
-        manifest: the saved data of the search.
-        storage: the work directory.
-        claim: the right to use the work directory.
+        checkpoint: the work directory.
         shards: the number of shards, or None for one shard per core.
         spark: a function that returns the Spark session. Its first call starts Spark.
         tuning: the sizes of levels and tasks.
@@ -77,24 +73,23 @@ class SparkSearch(Generic[S]):
         self,
         problem: Problem[S],
         adjustments: Adjustments,
-        manifest: Manifest,
-        storage: Storage,
-        claim: Claim,
+        checkpoint: Checkpoint,
         shards: int | None,
         spark: Callable[[], Session],
         tuning: SparkTuning,
         saved: Saved | None,
     ) -> None:
         self.spec, self.limits, self.progress = problem.spec, problem.limits, problem.progress
-        self._storage, self._claim, self._manifest = storage, claim, manifest
+        self._checkpoint, self._storage = checkpoint, checkpoint.storage
         self._shards, self._spark = shards, spark
         self._adjustments, self.budget = adjustments, problem.budget
-        self._saved = None if saved is None else saved.reached
-        self._search = CompiledSearch(problem, adjustments, None if saved is None else saved.snapshot)
+        self._search = CompiledSearch(problem, adjustments, saved)
         self._tables, self._expander = self._search.expander.tables, self._search.expander
         self._tuning = tuning
-        self._levels: dict[int, Level] = {}
-        self._revision = 0
+        self._levels: list[Level] = []
+        self._ends = [0]  # the number of states before the first level, and up to the end of each level
+        self._revision = self._calls = self._compared = self._bytes = self._spilled = 0
+        self._skew = 0.0
         self._verified = np.zeros(3, np.int64)  # the counts of this run; see `Verification.counts`
 
     def run(self) -> Result:
@@ -106,7 +101,7 @@ class SparkSearch(Generic[S]):
         else:
             return attrs.evolve(result, engine="spark")
         stop = conclude(self.budget, attempt(self.budget, self._search_on_spark))
-        paths = self._paths = Paths(self.spec, self._state_at, lambda place: place[0], self._steps_into)
+        paths = self._paths = Paths(self.spec, self._state_at, self._level_of, self._steps_into)
         seen = sightings(self._tables, self._at.seen, self._at.steps_seen, self._at.dead, paths.target)
         arrivals = paths.arrivals()
         statistics = self._statistics()
@@ -130,27 +125,24 @@ class SparkSearch(Generic[S]):
                 # a forked helper would keep the input of Java open, and Java exits only when its input is closed
                 self._search.workers.end_helpers(for_good=True)
                 session = self._spark()
-                shards = self._shards or session.cores if self._saved is None else self._saved.shards
-                self._at = self._handed_over(shards)
+                self._hand_over(self._shards or session.cores)
                 self._begin_run(session)
                 self.budget.started += time.monotonic() - began - self._at.seconds
         except MemoryError as error:
             raise LeadlineError("there is not enough memory to begin a search on Spark") from error
         return self._go_on()
 
-    def _handed_over(self, shards: int) -> SearchPosition:
-        """Write the states found by the driver to files, and return the position from which Spark continues."""
+    def _hand_over(self, shards: int) -> None:
+        """Write the states found by the driver to files, level by level, and continue at its position.
+
+        The states of a saved search are written again, divided into shards. They count once all of them are written.
+        """
         searched, store = self._search.at, self._expander.store
         self._verified += self._expander.learner.verification.counts
-        ends = [*searched.levels, searched.level_end]
-        packing = Packing(self._tables.layout.sizes())
-        spilled = 0
-        on_disk = 0 if self._saved is None else self._saved.level
-        self._levels = {level: Level.loaded(self._storage, level_file(level)) for level in range(1, on_disk + 1)}
-        for level, (first, last) in enumerate(itertools.pairwise(ends), start=1):
-            if level <= on_disk:
-                continue
-            base = ends[level - 2] if level > 1 else 0
+        self._number_of_shards, packing = shards, Packing(self._tables.layout.sizes())
+        self._checkpoint.write_again()
+        for first, last in itertools.pairwise([*searched.levels, searched.level_end]):
+            base = self._ends[-2] if len(self._ends) > 1 else 0
             columns: dict[str, NDArray[Any]] = {
                 "state": store.packing.repack(store.states[first:last], packing),
                 "position": np.arange(last - first, dtype=np.uint32),
@@ -159,42 +151,28 @@ class SparkSearch(Generic[S]):
             }
             if self.spec.constraint is not None:
                 columns["outside"] = store.outside[first:last].view(np.uint8)
-            spilled += sum(column.nbytes for column in columns.values())
+            self._spilled += sum(column.nbytes for column in columns.values())
             split_up = by_shard(columns, packing, shards)
-            blocks = self._storage.write(f"{tasks.LEVELS}/{level:04}", split_up, packing.sizes)
-            self._levels[level] = Level([0], [blocks])
-            self._storage.write_bytes(level_file(level), self._levels[level].dumped())
+            folder = f"{self._checkpoint.own}/{len(self._ends):04}"
+            self._add(Level([base], [self._storage.write(folder, split_up, packing)]))
+        outside = [*searched.outside, *[0] * (len(self._levels) - len(searched.outside))]
+        self._at, self._counters, self._sizes = attrs.evolve(searched, outside=outside), store.counters, packing.sizes
+        self._calls, self._compared = self._tables.calls, self._tables.compared
+        self._save()
 
-        def place(index: int) -> Place:
-            level = int(np.searchsorted(ends, index, side="right"))
-            return level, int(index) - ends[level - 1]
+    def _add(self, level: Level) -> None:
+        """Add a complete level, whose states are in files."""
+        self._checkpoint.append(level)
+        self._levels.append(level)
+        self._ends.append(self._ends[-1] + level.count)
 
-        reached = SearchPosition(
-            adjustments=self._adjustments,
-            sizes=packing.sizes,
-            shards=shards,
-            level=len(ends) - 1,
-            distinct=store.count,
-            outside=[*searched.outside, *[0] * (len(ends) - 1 - len(searched.outside))],
-            counts=searched.counts,
-            counters=store.counters,
-            seen=[[place(index) for index in indices] for indices in searched.seen],
-            steps_seen=[[(place(index), tree, row) for index, tree, row in steps] for steps in searched.steps_seen],
-            dead=[place(index) for index in searched.dead],
-            calls=self._tables.calls,
-            compared=self._tables.compared,
-            bytes=0,
-            skew=0.0,
-            spilled=spilled,
-            seconds=searched.seconds,
-        )
-        self._manifest.save(reached, self._numbers)
-        return reached
-
-    @property
-    def _numbers(self) -> Numbers:
-        layout = self._tables.layout
-        return Numbers([domain.values for domain in layout.domains], layout.members)
+    def _save(self) -> None:
+        """Save the position after a complete level."""
+        ends = self._ends
+        self._at.next, self._at.checked, self._at.level_end, self._at.levels = ends[-2], ends[-1], ends[-2], ends[:-2]
+        self._counters[kernel.STATES] = ends[-1]
+        snapshot = Snapshot(self._adjustments, ends[1], self._counters, self._at)
+        self._checkpoint.save(snapshot, self._tables.numbers)
 
     @property
     def _packing(self) -> Packing:
@@ -202,9 +180,8 @@ class SparkSearch(Generic[S]):
 
     def _begin_run(self, session: Session) -> None:
         """Start the workers, and send them the spec, the tables and the indices of values."""
-        at = self._at
-        place, limits = self._storage.place, self.limits
-        self._run = Run(uuid.uuid4().hex, place, at.shards, limits.traces, at.adjustments)
+        place, own = self._storage.place, self._checkpoint.own
+        self._run = Run(uuid.uuid4().hex, place, own, self._number_of_shards, self.limits.traces, self._adjustments)
         crate = packed(self.spec, self._tables)
         self._storage.write_sealed(self._run.crate, pickle.dumps(crate))
         self._tables.agree()
@@ -217,7 +194,7 @@ class SparkSearch(Generic[S]):
 
     def _publish_numbers(self) -> None:
         self._revision += 1
-        numbering = Numbering([list(domain.values) for domain in self._tables.layout.domains], self._at.sizes)
+        numbering = Numbering([list(domain.values) for domain in self._tables.layout.domains], self._sizes)
         name = self._run.numbering(self._revision)
         self._storage.write_sealed(name, cloudpickled(numbering))
         self._worker.agree(self._revision)
@@ -225,16 +202,16 @@ class SparkSearch(Generic[S]):
     def _go_on(self) -> Stop | None:
         at = self._at
         while True:
-            level = self._level(at.level)
+            level, distinct = self._levels[-1], self._ends[-1]
             if not level.count:
                 return None
-            if stop := self.limits.stop_after(self._violated(), at.distinct - sum(at.outside)):
+            if stop := self.limits.stop_after(self._violated(), distinct - sum(at.outside)):
                 return stop
-            if level.count == at.outside[at.level - 1]:
+            if level.count == at.outside[-1]:
                 return None  # no state of the level satisfies `Spec.within`
-            if self.limits.depth is not None and at.level >= self.limits.depth:
+            if self.limits.depth is not None and len(self._levels) >= self.limits.depth:
                 return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
-            if self.limits.max_states is not None and at.distinct > self.limits.max_states:
+            if self.limits.max_states is not None and distinct > self.limits.max_states:
                 states = counted(self.limits.max_states, "state")
                 return Stop(StopKind.STATES, f"reached {states}, and searched their level to its end")
             if stop := self._tick():
@@ -244,40 +221,38 @@ class SparkSearch(Generic[S]):
 
     def _advance(self, level: Level) -> None:
         """Expand a level on the driver or on Spark, and save the next level and the position."""
-        at = self._at
         small, ends = self._cut(level)
         expanded = self._expand([level.parts(*part) for part in ends], small)
         kept = self._keep([done.blocks for done in expanded])
-        bases = [first for first, _ in ends]
+        bases = [self._ends[-2] + first for first, _ in ends]
         following = Level(bases, [[done.blocks[source] for done in kept] for source in range(len(ends))])
         if stop := self.budget.swallowed:  # the spec caught an interrupt, so the level may be wrong
             raise StopSearch(stop)
-        self._claim.check()
-        self._storage.write_bytes(level_file(at.level + 1), following.dumped())
-        self._levels[at.level + 1] = following
         with interrupts_wait():
+            self._add(following)
             self._count(bases, expanded, kept, following)
-            at.level += 1
-            at.seconds = self.budget.seconds
-            self._manifest.save(at, self._numbers)
+            self._at.seconds = self.budget.seconds
+            self._save()
         with suppress(LeadlineError):  # best effort: leftovers are harmless
-            self._storage.remove(f"{tasks.FOUND}/{at.level:04}")
+            self._storage.remove(f"{tasks.FOUND}/{len(self._levels):04}")
 
     def _cut(self, level: Level) -> tuple[bool, list[tuple[int, int]]]:
         """Return whether the driver expands a level itself, and the range of states that each task expands."""
         if level.count < self._tuning.small:
             return True, [(0, level.count)]
-        return False, split(level.count, min(level.count, max(self._at.shards, -(-level.count // self._tuning.task))))
+        return False, split(
+            level.count, min(level.count, max(self._number_of_shards, -(-level.count // self._tuning.task)))
+        )
 
     def _expand(self, parts: list[list[Part]], small: bool) -> list[ExpandDone]:
         """Expand the parts of a level. If new values are found, assign indices to them and expand the parts again."""
-        at, done = self._at, dict[int, ExpandDone]()
-        wanted = [self.limits.traces - len(seen) for seen in at.steps_seen]
+        done = dict[int, ExpandDone]()
+        wanted = [self.limits.traces - len(seen) for seen in self._at.steps_seen]
         samples = -(-self._expander.learner.comparison.level_states // len(parts))
         while len(done) < len(parts):
             missing = [number for number in range(len(parts)) if number not in done]
             work = [
-                ExpandTask(self._run, self._revision, parts[number], at.level + 1, samples, wanted)
+                ExpandTask(self._run, self._revision, parts[number], len(self._ends), samples, wanted)
                 for number in missing
             ]
             answers: Sequence[ExpandDone | Failure]
@@ -304,7 +279,7 @@ class SparkSearch(Generic[S]):
         for slot, value in news:
             domains[slot].number(value)
         self._tables.agree()
-        self._at.sizes = sizes_for(self._tables.layout.sizes(), self._packing)
+        self._sizes = sizes_for(self._tables.layout.sizes(), self._packing)
         self._publish_numbers()
 
     def _keep(self, found: list[list[Block]]) -> list[KeepDone]:
@@ -313,11 +288,10 @@ class SparkSearch(Generic[S]):
         Parameters:
             found: for each part of the level and each shard, a block of next states.
         """
-        at = self._at
-        wanted = [self.limits.traces - len(seen) for seen in at.seen]
+        wanted = [self.limits.traces - len(seen) for seen in self._at.seen]
         work = [
-            KeepTask(self._run, self._revision, shard, at.level + 1, [blocks[shard] for blocks in found], wanted)
-            for shard in range(at.shards)
+            KeepTask(self._run, self._revision, shard, len(self._ends), [blocks[shard] for blocks in found], wanted)
+            for shard in range(self._number_of_shards)
         ]
         return succeeded(self._spark().run(tasks.keep, work, self._tick, at_home=True))
 
@@ -328,29 +302,28 @@ class SparkSearch(Generic[S]):
         for base, part in zip(bases, expanded, strict=True):
             at.counts[:, 0] += part.generated
             for seen, steps in zip(at.steps_seen, part.steps_seen, strict=True):
-                more = [((at.level, base + place), tree, row) for place, tree, row in steps]
+                more = [(base + place, tree, row) for place, tree, row in steps]
                 seen += more[: traces - len(seen)]
-            at.dead += [(at.level, base + place) for place in part.dead][: traces - len(at.dead)]
-            add_expanded(at.counters, part.counters)
-            at.calls += part.calls
-            at.compared += part.compared
+            at.dead += [base + place for place in part.dead][: traces - len(at.dead)]
+            add_expanded(self._counters, part.counters)
+            self._calls += part.calls
+            self._compared += part.compared
             self._verified += part.verified
-            at.spilled += part.bytes
+            self._spilled += part.bytes
         for shard in kept:
             at.counts[:, 1] += shard.distinct
-            at.calls += shard.calls
-            at.compared += shard.compared
+            self._calls += shard.calls
+            self._compared += shard.compared
             self._verified += shard.verified
         for number, seen_now in enumerate(at.seen):
             finds = sorted(itertools.chain.from_iterable(shard.seen[number] for shard in kept))
             for source, position in finds[: traces - len(seen_now)]:
-                seen_now.append((at.level + 1, self._number_of(following, source, position)))
+                seen_now.append(self._ends[-2] + self._number_of(following, source, position))
         rows = [sum(block.rows for block in shard.blocks) for shard in kept]
-        at.distinct += sum(rows)
         at.outside.append(sum(shard.outside for shard in kept))
-        at.bytes = sum(shard.bytes for shard in kept)
-        at.skew = max(rows) * len(rows) / sum(rows) - 1 if sum(rows) else 0.0
-        at.spilled += sum(rows) * (8 * self._packing.words + 4 + 4 + 2)
+        self._bytes = sum(shard.bytes for shard in kept)
+        self._skew = max(rows) * len(rows) / sum(rows) - 1 if sum(rows) else 0.0
+        self._spilled += sum(rows) * (8 * self._packing.words + 4 + 4 + 2)
 
     def _number_of(self, level: Level, source: int, position: int) -> int:
         """Return the index of a state in its level.
@@ -363,10 +336,9 @@ class SparkSearch(Generic[S]):
         blocks = [self._storage.read(block)[0]["position"] for block in level.blocks[source]]
         return level.starts[source] + sum(int((positions < position).sum()) for positions in blocks)
 
-    def _level(self, number: int) -> Level:
-        if number not in self._levels:
-            self._levels[number] = Level.loaded(self._storage, level_file(number))
-        return self._levels[number]
+    def _level_of(self, index: int) -> int:
+        """Return the level of a state, which is 1 for the initial states."""
+        return int(np.searchsorted(self._ends[1:], index, side="right")) + 1
 
     def _violated(self) -> list[str]:
         at = self._at
@@ -383,15 +355,15 @@ class SparkSearch(Generic[S]):
 
     def _statistics(self) -> Statistics:
         at, outside = self._at, sum(self._at.outside)
-        steps, counters = int(at.counts[:, 0].sum()), at.counters.tolist()
-        levels = [self._level(level).count - beyond for level, beyond in enumerate(at.outside, start=1)]
-        expanded = counters[kernel.EXPANDED] - sum(at.outside[: at.level - 1])
+        steps, counters, distinct = int(at.counts[:, 0].sum()), self._counters.tolist(), self._ends[-1]
+        levels = [level.count - beyond for level, beyond in zip(self._levels, at.outside, strict=True)]
+        expanded = counters[kernel.EXPANDED] - sum(at.outside[:-1])
         return Statistics(
-            distinct=at.distinct - outside,
+            distinct=distinct - outside,
             outside=outside,
             generated=steps + len(self.spec.initials()),
-            depth=at.level if levels[-1] else at.level - 1,
-            queue=at.distinct - outside - expanded,
+            depth=len(levels) if levels[-1] else len(levels) - 1,
+            queue=distinct - outside - expanded,
             expanded=expanded,
             successors=steps,
             out_degree_min=counters[kernel.FEWEST],
@@ -399,47 +371,49 @@ class SparkSearch(Generic[S]):
             deadlocks=counters[kernel.DEADLOCKS],
             seconds=self.budget.seconds,
             actions=action_counts(self.spec, at.counts),
-            memory=at.bytes,
-            calls=at.calls,
-            compared=at.compared,
+            memory=self._bytes,
+            calls=self._calls,
+            compared=self._compared,
             whole_reads=self._tables.whole_reads(),
             verified=Verified(*self._verified.tolist()),
             levels=tuple(filter(None, levels)),
-            shards=at.shards,
-            skew=at.skew,
-            spilled=at.spilled,
+            shards=self._number_of_shards,
+            skew=self._skew,
+            spilled=self._spilled,
         )
 
     def _state(self, row: Sequence[int]) -> S:
         state: S = self._tables.layout.state(row)
         return state
 
-    def _state_at(self, place: Place) -> S:
-        return self._state(self._found(place)[2])
+    def _state_at(self, index: int) -> S:
+        return self._state(self._found(index)[2])
 
-    def _found(self, place: Place) -> tuple[int, int, list[int]]:
+    def _found(self, index: int) -> tuple[int, int, list[int]]:
         """Return the index of a state's predecessor, the action instance of the step from it, and, for each slot, the
         index of the state's value.
         """
-        level, number = self._level(place[0]), place[1]
-        source = int(np.searchsorted(level.starts, number, side="right")) - 1
-        (part,) = level.parts(number, number + 1)
+        number = self._level_of(index) - 1
+        level, place = self._levels[number], index - self._ends[number]
+        source = int(np.searchsorted(level.starts, place, side="right")) - 1
+        (part,) = level.parts(place, place + 1)
         blocks = [read_states(self._storage, block, self._packing) for block in part.blocks]
         columns = in_order(blocks, part)
         before = level.bases[source] + int(columns["parent"][0])
         return before, int(columns["arrival"][0]), self._packing.unpack(columns["state"][0])
 
-    def _steps_into(self, places: Sequence[Place]) -> list[tuple[Place, int, Place]]:
+    def _steps_into(self, places: Sequence[int]) -> list[tuple[int, int, int]]:
         """Return the steps from the previous level to the given states of a level.
 
         If only one trace is requested, return for each of these states only the step that first reached it.
         """
-        before = places[0][0] - 1
+        found = [self._found(place) for place in places]
         if self.limits.traces == 1:
-            found = [(place, self._found(place)) for place in places]
-            return [((before, number), tree, place) for place, (number, tree, _) in found]
-        level, rows = self._level(before), [self._found(place)[2] for place in places]
+            return [(before, tree, place) for place, (before, tree, _) in zip(places, found, strict=True)]
+        number = self._level_of(places[0]) - 2
+        level, base = self._levels[number], self._ends[number]
         small, ends = self._cut(level)
+        rows = [row for _, _, row in found]
         work = [BackTask(self._run, self._revision, level.parts(*part), rows) for part in ends]
         answers: Sequence[BackDone | Failure]
         if small:
@@ -448,9 +422,9 @@ class SparkSearch(Generic[S]):
             answers = self._spark().run(tasks.back, work, lambda: None)
         steps = []
         for (first, _), done in zip(ends, succeeded(answers), strict=True):
-            for number, row, tree, target in done.steps:
-                self._paths.know((before, first + number), self._state(row))
-                steps.append(((before, first + number), tree, places[target]))
+            for place, row, tree, target in done.steps:
+                self._paths.know(base + first + place, self._state(row))
+                steps.append((base + first + place, tree, places[target]))
         return steps
 
 

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.checker.engines.budget import StopSearch
+from leadline.checker.engines.compiled.checkpoint import part_file
 from leadline.checker.engines.compiled.expander import StepSeen
+from leadline.checker.engines.compiled.levels import Level, Part, read_part, read_states
+from leadline.checker.engines.compiled.storage import Block, Storage
 from leadline.checker.engines.learning.calls import NotRecorded
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.spark import visited
-from leadline.checker.engines.spark.levels import Level, Part, read_part, read_states
 from leadline.checker.engines.spark.numbering import NewValues
 from leadline.checker.engines.spark.sharding import by_shard
-from leadline.checker.engines.spark.storage import Block, Storage
 from leadline.checker.engines.spark.visited import ShardStates
 from leadline.checker.engines.spark.worker import Run, Worker, loaded
 from leadline.checker.errors import LeadlineError
@@ -28,12 +29,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 FOUND = "found"
-LEVELS = "levels"
-
-
-def level_file(level: int) -> str:
-    """Return the name of the file that records where the states of a level are stored."""
-    return f"{LEVELS}/{level:04}.json"
+"""The folder for the next states of a level, which may be found several times."""
 
 
 @attrs.frozen
@@ -214,7 +210,7 @@ def expand_with(worker: Worker[S], task: ExpandTask) -> ExpandDone:
     folder = f"{FOUND}/{task.level:04}"
     split = by_shard(done.found, packing, task.run.shards)
     return ExpandDone(
-        blocks=worker.storage.write(folder, split, packing.sizes),
+        blocks=worker.storage.write(folder, split, packing),
         generated=done.generated,
         counters=done.counters,
         steps_seen=done.steps_seen,
@@ -240,7 +236,7 @@ def keep(task: KeepTask) -> KeepDone:
     def fill(known: ShardStates) -> None:
         nonlocal restored
         for level in range(1, task.level):
-            for blocks in Level.loaded(storage, level_file(level)).blocks:
+            for blocks in Level.loaded(storage, part_file(task.run.levels, level)).blocks:
                 if blocks[task.shard].rows:
                     known.add(read_states(storage, blocks[task.shard], packing)["state"])
         restored = known.count
@@ -250,7 +246,7 @@ def keep(task: KeepTask) -> KeepDone:
         columns = read_states(storage, block, packing)
         new = known.add(columns["state"])
         columns = {name: column[new] for name, column in columns.items()}
-        shown, within = worker.shown(columns["state"], missing), np.ones(len(columns["state"]), np.bool_)
+        shown, within = worker.shown(columns["state"], packing, missing), np.ones(len(columns["state"]), np.bool_)
         if worker.tables.spec.constraint is not None:  # the constraint is the last predicate
             within, columns["outside"] = ~shown[:, -1], shown[:, -1].astype(np.uint8)
             shown[:, -1] = False
@@ -265,7 +261,7 @@ def keep(task: KeepTask) -> KeepDone:
     folder = visited.scratch(task.run.id) / str(task.shard)
     with visited.opened(folder, task.level, packing.sizes, packing.words, fill) as known:
         rows = (kept(known, source, block) for source, block in enumerate(task.blocks))
-        blocks = storage.write(f"{LEVELS}/{task.level:04}", rows, packing.sizes)
+        blocks = storage.write(f"{task.run.levels}/{task.level:04}", rows, packing)
         size = known.bytes_used
     return KeepDone(
         blocks=blocks,

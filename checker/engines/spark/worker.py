@@ -14,6 +14,7 @@ from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.compiled.expander import Expander, StepSeen
 from leadline.checker.engines.compiled.paths import steps_into
+from leadline.checker.engines.compiled.storage import Storage
 from leadline.checker.engines.compiled.store import Store
 from leadline.checker.engines.evidence import still_evaluated
 from leadline.checker.engines.learning.interrupts import interrupts_wait
@@ -25,7 +26,6 @@ from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.spark.numbering import NewValues, Numbering
 from leadline.checker.engines.spark.shipping import Crate, unpacked
-from leadline.checker.engines.spark.storage import Storage
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits
 
@@ -42,6 +42,7 @@ class Run:
     Attributes:
         id: the identifier of the run. A resumed search is a new run.
         place: the path or the URI of the work directory.
+        levels: the folder of the levels in it; see `Checkpoint.own`.
         shards: the number of shards.
         traces: the maximum number of counterexamples for each property.
         adjustments: facts about the spec that were found in earlier attempts at the search.
@@ -49,6 +50,7 @@ class Run:
 
     id: str
     place: str
+    levels: str
     shards: int
     traces: int
     adjustments: Adjustments
@@ -122,7 +124,7 @@ class Worker(Generic[S]):
             numbering: Numbering = pickle.loads(self.storage.read_sealed(self.run.numbering(revision)))
             know(self.tables, numbering.values)
             packing = Packing(numbering.sizes)
-            if self.expander.store.packing.places == packing.places:
+            if self.expander.store.packing.is_same(packing):
                 packing = self.expander.store.packing
             else:
                 self.tables.pack(packing)
@@ -190,11 +192,12 @@ class Worker(Generic[S]):
             dead=dead,
         )
 
-    def shown(self, states: NDArray[np.uint64], wanted: list[int]) -> NDArray[np.bool_]:
+    def shown(self, states: NDArray[np.uint64], packing: Packing, wanted: list[int]) -> NDArray[np.bool_]:
         """Evaluate the predicates on the given states.
 
         Parameters:
-            states: the packed states.
+            states, packing: the packed states, and their packing. The packing of the worker may have changed since, if
+                a predicate asked for a member that no collection had before.
             wanted: for each predicate, the number of further states that are wanted; see `still_evaluated`.
 
         Returns:
@@ -204,7 +207,8 @@ class Worker(Generic[S]):
         evaluated = still_evaluated(self.tables.state_checks, wanted)
         if not len(states) or not any(evaluated):
             return np.zeros((len(states), len(wanted)), np.bool_)
-        self._hold(states, self.expander.store.packing)
+        own = self.expander.store.packing
+        self._hold(states if own.is_same(packing) else packing.repack(states, own), own)
         return self.expander.check(0, evaluated, [False] * len(wanted))
 
     def steps_into(self, level: dict[str, NDArray[Any]], targets: NDArray[np.uint64]) -> list[tuple[int, int, int]]:

@@ -16,15 +16,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from leadline.checker.engines.spark.storage import Storage
+from leadline.checker.engines.compiled.storage import Storage
 from leadline.checker.errors import LeadlineError
-from leadline.checker.settings import SparkTuning
 from leadline.checker.support.locks import FolderLock, owner, owner_named
 from leadline.checker.support.ownership import make_private, refuse_others
 
 FILE = "owner.json"
 
-DEFAULT = SparkTuning()
+REWRITTEN_SECONDS = 10.0
+"""The number of seconds between two updates of a claim file."""
+
+WATCHED_SECONDS = 30.0
+"""The number of seconds without an update of a claim file after which its folder counts as not in use."""
 
 _log = logging.getLogger("leadline")
 
@@ -44,18 +47,17 @@ class Claim:
 
 
 @contextmanager
-def claimed(storage: Storage, tuning: SparkTuning = DEFAULT) -> Iterator[Claim]:
+def claimed(storage: Storage) -> Iterator[Claim]:
     """Return a context manager that claims a work directory until the end of its ``with`` block.
 
     Parameters:
         storage: the work directory.
-        tuning: the settings, including how long the claim file of another search is watched.
 
     Raises:
         LeadlineError: if another search is using the directory, or other users can write to it.
     """
     if not storage.is_local:
-        lease = Lease(storage, tuning)
+        lease = Lease(storage)
         try:
             yield lease
         finally:
@@ -80,12 +82,9 @@ class Lease(Claim):
 
     Parameters:
         storage: the work directory.
-        tuning: the settings, including how often the owner rewrites its claim file, and how long the claim file of
-            another owner is watched.
     """
 
-    def __init__(self, storage: Storage, tuning: SparkTuning = DEFAULT) -> None:
-        self._tuning = tuning
+    def __init__(self, storage: Storage) -> None:
         self._storage, self._id, self._times, self._lost = storage, uuid.uuid4().hex, 0, ""
         self._ended = threading.Event()
         self._refuse_another()
@@ -96,7 +95,7 @@ class Lease(Claim):
     def _refuse_another(self) -> None:
         found = self._found()
         if found:
-            using, seconds = owner_named(found), self._tuning.watched_seconds
+            using, seconds = owner_named(found), WATCHED_SECONDS
             _log.warning("%s may be using %s: waiting %g seconds to find out", using, self._storage.place, seconds)
             self._ended.wait(seconds)
             if (now := self._found()) not in (found, b""):
@@ -110,7 +109,7 @@ class Lease(Claim):
         self._storage.write_bytes(FILE, owner(id=self._id, times=self._times))
 
     def _keep(self) -> None:
-        while not self._ended.wait(self._tuning.rewritten_seconds) and not self._lost:
+        while not self._ended.wait(REWRITTEN_SECONDS) and not self._lost:
             with suppress(LeadlineError):  # the failure may be temporary
                 self._look()
                 if not self._lost:

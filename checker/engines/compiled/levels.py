@@ -1,4 +1,4 @@
-"""The levels of a search that stores its states in files. A level records the locations and the order of its states."""
+"""The states of a search in files. A level records the locations and the order of its states."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.checker.engines.compiled.storage import Block, Storage
 from leadline.checker.engines.learning.packing import Packing
-from leadline.checker.engines.spark.storage import Block, Storage
 from leadline.checker.errors import Damaged
 from leadline.checker.support.durable import sealed_json, unsealed_json
 
@@ -36,12 +36,13 @@ class Part:
 
 @attrs.frozen
 class Level:
-    """The states of a level, in the order in which the oracle finds them.
+    """Consecutive states of a search, in the order in which the oracle finds them. On Spark, these are the states of a
+    level; otherwise, the states that were found between two points at which the search was saved.
 
     Attributes:
-        bases: for each part of the previous level, the index of the part's first state within the previous level.
-        blocks: for each part of the previous level and each shard, a block with the shard's new states that were first
-            reached from this part.
+        bases: for each part of the states from which these were reached, the index of its first state.
+        blocks: for each of these parts and each shard, a block with the shard's new states that were first reached from
+            this part.
     """
 
     bases: list[int]
@@ -94,9 +95,9 @@ def read_states(storage: Storage, block: Block, packing: Packing) -> dict[str, N
     """Return the columns of a block. If its states were written with a different packing, convert them to the given
     packing.
     """
-    columns, sizes = storage.read(block)
-    if sizes != packing.sizes:
-        columns["state"] = Packing(sizes).repack(columns["state"], packing)
+    columns, own = storage.read(block)
+    if not own.is_same(packing):
+        columns["state"] = own.repack(columns["state"], packing)
     return columns
 
 
