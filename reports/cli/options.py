@@ -226,7 +226,7 @@ class Share(click.ParamType[float]):
 
 VERIFY_HELP = (
     "Verify this share of the learned results by calling the spec on real states, for example 5% or 100%. By default, "
-    "a few thousand results are verified first, and then another 500 each time that their number has grown by e."
+    "a few thousand results are verified first, and then another 125 each time that their number has grown by e."
 )
 
 verify_option = click.option("--verify", type=Share(), metavar="SHARE", help=VERIFY_HELP)
