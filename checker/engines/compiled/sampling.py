@@ -80,10 +80,10 @@ class StoredStates(Generic[S]):
             found = [after for after in self._spec.take(self._spec.instances[tree], state) if after == stored]
             if not found:
                 raise NotRecorded(tree, self._expander.tables.caller.name_of(tree))
-            state = next((after for after in found if same(after, stored)), None)
-            if state is None:
+            right = [after for after in found if same(after, stored)]
+            if not right:
                 raise refusal(type(stored).__name__, stored, found[0]) or AssertionError
-            self._made[following] = state
+            state = self._made[following] = right[0]
 
 
 def check_steps(graph: PackedGraph[S]) -> int:
