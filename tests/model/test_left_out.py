@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import attrs
+import pytest
 
-from leadline.checker import Action, Spec, action, component
+from leadline.checker import Action, Property, Spec, action, component, invariant, witness
 from leadline.checker.engines import ENGINES
 from leadline.checker.result import Verdict
 from leadline.invariants.families.kafka import KAFKA
@@ -23,7 +25,10 @@ from leadline.model.kafka.isr import shrink_isr
 from leadline.model.kafka.messages import FetchRequest, FetchResponse
 from leadline.model.kafka.releases import column_of
 from leadline.model.kafka.state import Partition, initial_states
-from leadline.model.quorum import brokers
+from leadline.model.quorum import NO_EPOCH, brokers
+from leadline.reports.loading import load_spec
+
+PAGE = Path(__file__).parents[2] / "model" / "left-out.md"
 
 PROMISES = (
     *("durable_as_promised", "durable_after_few_unclean_stops", "committed_never_lost", "reads_monotonic"),
@@ -156,3 +161,152 @@ def remove_all(state: Partition, leader: int) -> Iterator[Partition]:
 
 def test_several_followers_that_leave_at_once() -> None:
     assert is_kept(promising("all-at-once", remove_all, brokers=3, crashes=0, isr_shrinks=2), remove_all)
+
+
+# --- the rows of model/left-out.md, each with its situation ------------------------------------------------------
+#
+# A search says something about a situation only if it reaches it. Each row therefore has a witness: the situation
+# itself, not the premise of a property.
+
+
+@witness("the high watermark waits for a follower outside the ISR")
+def waits_for_a_follower(state: Partition) -> bool:
+    return any(
+        replica.caught_up - replica.maximal_isr
+        and all(
+            (replica.log.end_offset if member == leader else replica.remote_leos[member]) > replica.high_watermark
+            for member in replica.maximal_isr
+        )
+        for leader, replica in state.believed_leaders()
+    )
+
+
+@witness("a leader leads on in another epoch, and knows the log end offset of a follower from before")
+def leads_on_with_a_kept_offset(state: Partition) -> bool:
+    return any(
+        replica.epoch > 0
+        and replica.starts_own_epoch_at == replica.log.end_offset
+        and any(replica.remote_leos[each] > 0 for each in brokers(state.bounds) if each != leader)
+        for leader, replica in state.believed_leaders()
+    )
+
+
+@witness("a leader begins another epoch between reading its log and counting the offset")
+def epoch_begins_in_between(state: InTwoSteps) -> bool:
+    return any(
+        read is not None and state.replicas[read.request.leader].epoch > read.request.epoch for read in state.read
+    )
+
+
+@witness("a broker that is fenced since its start fetches")
+def fetches_while_fenced(state: Partition) -> bool:
+    return state.spent.crashes > 0 == state.spent.session_expiries and any(
+        registration.status == FENCED and replica.up and isinstance(replica.in_flight, FetchRequest)
+        for registration, replica in zip(state.registrations, state.replicas, strict=True)
+    )
+
+
+@witness("a leader removes two followers from the ISR at once")
+def removes_two_at_once(state: Partition) -> bool:
+    return any(
+        replica.proposal is not None and len(replica.isr - replica.proposal.isr) > 1
+        for _, replica in state.believed_leaders()
+    )
+
+
+@witness("a leader takes a follower to have more than it has, after a late fetch request")
+def counts_a_late_fetch(state: Partition) -> bool:
+    return state.spent.late_fetches > 0 and any(
+        replica.epoch == state.replicas[each].epoch and replica.remote_leos[each] > state.replicas[each].log.end_offset
+        for leader, replica in state.believed_leaders()
+        for each in brokers(state.bounds)
+        if each != leader
+    )
+
+
+@witness("a request and a response have been late")
+def both_were_late(state: Partition) -> bool:
+    return state.spent.late_fetches > 0 and state.spent.late_responses > 0
+
+
+@witness("a follower knows an epoch in which nothing was written")
+def follower_of_an_empty_epoch(state: Partition) -> bool:
+    return any(replica.empty_epoch != NO_EPOCH for replica in state.replicas)
+
+
+SETTINGS = {"acks": "all", "min_insync_replicas": 2, "missed_bounces": 0}
+"""The configuration of both tables."""
+
+
+def with_rules(changed: str) -> Spec[Partition]:
+    """Return 4.3 with changed rules. Its leaders forget log end offsets unless a rule says otherwise."""
+    forgetful = "" if "follower_leos" in changed else "+follower_leos=forgotten"
+    return cast("Spec[Partition]", load_spec(f"kafka/4.3{changed}{forgetful}"))
+
+
+def fenced() -> Spec[Partition]:
+    return promising("fenced", restart_fenced)
+
+
+def at_once() -> Spec[Partition]:
+    return promising("all-at-once", remove_all)
+
+
+SITUATIONS: dict[str, tuple[Callable[[], Spec[Partition]], list[Property]]] = {
+    "with `hw_waits=eligible+follower_leos=kept`": (
+        lambda: with_rules("+hw_waits=eligible+follower_leos=kept"),
+        [waits_for_a_follower, leads_on_with_a_kept_offset],
+    ),
+    "reading the log and noting the offset are two steps": (in_two_steps, [epoch_begins_in_between]),
+    "a broker that restarts is fenced at first": (fenced, [fetches_while_fenced]),
+    "a leader removes all others from the ISR at once": (at_once, [removes_two_at_once]),
+    "`late_fetch=counted`": (lambda: with_rules("+late_fetch=counted"), [counts_a_late_fetch]),
+    "late requests and responses": (lambda: with_rules(""), [both_were_late]),
+    "`empty_epochs=true`": (lambda: with_rules("").with_bounds({"empty_epochs": True}), [follower_of_an_empty_epoch]),
+}
+"""For each row of the tables, a function that returns the spec, and the situations that the row is about."""
+
+
+def rows() -> Iterator[tuple[str, str, str]]:
+    """Yield what is added, the bounds, and after how many states the situations are reached, for each row."""
+    text = PAGE.read_text().partition("In these searches, the first column has")[2].partition("\nIn all searches")[0]
+    what = "with `hw_waits=eligible+follower_leos=kept`"
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| ") and "brokers=" in line:
+            bounds = next(cell for cell in cells if cell.startswith("`brokers="))
+            what = what if cells[0] in (bounds, "the same") else cells[0]
+            yield what, bounds.strip("`"), cells[-1]
+
+
+ROWS = list(rows())
+
+
+@pytest.mark.parametrize(("what", "bounds", "reached"), ROWS, ids=[f"{what}, {bounds}" for what, bounds, _ in ROWS])
+def test_each_row_reaches_its_situation(what: str, bounds: str, reached: str) -> None:
+    """Within the bounds of the row. A row whose situation is not reached would have to say "not decided"."""
+    spec, situations = SITUATIONS[what]
+    found = []
+    for situation in situations:
+        searched = attrs.evolve(
+            spec().with_bounds(SETTINGS | values(bounds)), properties=[never(situation)], optional=[]
+        )
+        (checked,) = ENGINES["compiled"](searched).properties
+        found.append(str(len(checked.traces[0])) if checked.traces else "not decided")
+    assert " and ".join(found) == reached
+
+
+def never(situation: Property) -> Property:
+    """Return an invariant that a situation violates. A search ends there, which it does not for a witness."""
+    shown: Callable[[Any], object] = situation.function
+
+    @invariant(f"not: {situation.sentence}")
+    def not_yet(state: Any) -> bool:
+        return not shown(state)
+
+    return not_yet
+
+
+def values(bounds: str) -> dict[str, int | bool]:
+    pairs = (each.split("=") for each in bounds.split(","))
+    return {name: value == "true" if value in ("true", "false") else int(value) for name, value in pairs}
