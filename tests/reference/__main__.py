@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 
 from leadline.checker import SpecError
 from tests.reference.compare import (
+    CHANGING,
     DEFAULT,
     FORKED,
     LEARNING,
     ORACLE,
     RESUMED,
     RESUMED_DIRECT,
-    SAMPLED,
     SMALL,
     SPARK,
     Way,
@@ -37,7 +37,7 @@ def ways(number: int, *, spark: bool = False) -> Sequence[Way]:
     """Return the ways to search the spec of a number. The cheap ones are always taken, the others for some specs."""
     if spark:
         return (ORACLE, SPARK)
-    some = [(LEARNING, RESUMED, SMALL, RESUMED_DIRECT, SAMPLED, RESUMED, SMALL, FORKED)[number % 8]]
+    some = [(LEARNING, RESUMED, SMALL, RESUMED_DIRECT, CHANGING, RESUMED, SMALL, FORKED)[number % 8]]
     return (ORACLE, DEFAULT, *some)
 
 
@@ -90,7 +90,7 @@ def main() -> int:
                         return different > 0
                     used = ways(seed + place, spark=given.spark)
                     if given.all_ways:
-                        used = (ORACLE, DEFAULT, LEARNING, SMALL, RESUMED, RESUMED_DIRECT, SAMPLED, FORKED)
+                        used = (ORACLE, DEFAULT, LEARNING, SMALL, RESUMED, RESUMED_DIRECT, CHANGING, FORKED)
                     keep_going = seed % 3 != 2
                     verdict, found = check(text, used, keep_going=keep_going)
                     counted[verdict] += 1

@@ -18,23 +18,8 @@ from tests.reference import liveness
 from tests.reference.search import LIVENESS, Answer, Search
 from tests.reference.values import key
 
-SLOTTED = {
-    "look_seconds": 0.0,
-    "many_values": 3,
-    "apart_after": 1,
-    "block": 15,
-    "chunks": 2,
-    "alone": 3,
-    "asked": 3,
-    "waiting": 2,
-}
+SLOTTED = {"many_values": 3, "apart_after": 1, "block": 15, "alone": 3, "asked": 3, "waiting": 2}
 """Settings with which a search learns from the first state, takes parts of states apart early, and has many blocks."""
-
-
-def tuning(**wanted: Any) -> Tuning:
-    """Return a tuning with these settings, as far as there are such settings."""
-    known = {field.name for field in attrs.fields(Tuning)}
-    return Tuning(**{name: value for name, value in wanted.items() if name in known})
 
 
 @attrs.frozen
@@ -46,7 +31,7 @@ class Way:
         engine: the name of the engine.
         learns: whether the engine learns from the first state.
         small: whether the settings are those of `SLOTTED`.
-        samples: whether the speed of direct calls is first measured with few of the initial states.
+        changes: whether the search begins with objects, and packs its states and learns after some calls.
         forks: whether calls are shared with other processes.
         resumes: whether the search is stopped after a few levels, saved, and resumed.
         coverage: whether coverage is collected.
@@ -56,35 +41,34 @@ class Way:
     engine: str = "compiled"
     learns: bool = False
     small: bool = False
-    samples: bool = False
+    changes: bool = False
     forks: bool = False
     resumes: bool = False
     coverage: bool = True
 
-    def run(self, spec: Spec[Any], *, keep_going: bool, stop: int = 2, first: int = 1) -> Result:
+    def run(self, spec: Spec[Any], *, keep_going: bool, stop: int = 2) -> Result:
         """Search a spec.
 
         Parameters:
             spec: the spec.
             keep_going: whether to continue after a violation.
             stop: for a search that is resumed, the depth at which it is stopped first.
-            first: for a search that samples, the number of initial states in the sample.
         """
         limits = Limits(keep_going=keep_going, coverage=self.coverage)
         engine = ENGINES[self.engine]
         if self.engine == "oracle":
             return engine.search(spec, limits, None, engine.settings())
-        wanted: dict[str, Any] = {"look_seconds": 0.0} if self.learns else {}
+        wanted: dict[str, Any] = {"learn_after": 0} if self.learns else {}
         wanted |= SLOTTED if self.small else {}
-        wanted |= {"sample": first} if self.samples else {}
-        wanted |= {"shared": 1, "helped_after": 0, "renewed_after": 20} if self.forks else {}
+        wanted |= {"learn_after": 100} if self.changes else {}
+        wanted |= {"shared": 1, "helped_after": 0} if self.forks else {}
         if self.engine == "spark":
-            compiled = tuning(**wanted)
+            compiled = Tuning(**wanted)
             settings = SparkSettings(
                 master="local[2]", shards=2, tuning=SparkTuning(large=1, small=1, compiled=compiled)
             )
             return engine(spec, limits, None, settings)
-        made = CompiledSettings(workers=2 if self.forks else 1, tuning=tuning(**wanted))
+        made = CompiledSettings(workers=2 if self.forks else 1, tuning=Tuning(**wanted))
         if not self.resumes:
             return engine.search(spec, limits, None, made)
         folder = Path(tempfile.mkdtemp(prefix="leadline-reference-"))
@@ -98,7 +82,7 @@ class Way:
 
 ORACLE = Way("oracle", "oracle")
 DEFAULT = Way("compiled", coverage=False)
-SAMPLED = Way("compiled, with few initial states first", samples=True, coverage=False)
+CHANGING = Way("packed after some calls", changes=True, coverage=False)
 LEARNING = Way("learning", learns=True)
 SMALL = Way("learning in small blocks", learns=True, small=True)
 SPARK = Way("spark", "spark", learns=True, coverage=False)
@@ -134,8 +118,7 @@ def said(spec: Spec[Any], search: Search, answer: Answer, way: Way, *, keep_goin
         is_ordered: whether the order of all steps is determined, and with it which of them leads to a new state.
     """
     try:
-        stop, first = (max(1, number) for number in (len(search.levels) // 2, len(search.initials) // 3))
-        result = way.run(spec, keep_going=keep_going, stop=stop, first=first)
+        result = way.run(spec, keep_going=keep_going, stop=max(1, len(search.levels) // 2))
     except SpecError as error:
         refusal = str(error)[:300]
         return Said(refusal, () if answer.refused or answer.doubtful else (f"refused: {refusal}",))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -26,6 +29,21 @@ def test_engines_say_what_the_twin_says(kind: str) -> None:
             assert not found, (text.name, found)
             seen.add(verdict)
     assert {"holds", "violated"} <= seen
+
+
+@pytest.mark.spark
+def test_spark_says_what_the_twin_says(java: None) -> None:
+    """In a process of its own: a process has one session, and its workers keep the modules of earlier tests."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.reference", "1", "--spark", "--kind", "drawn"],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    (row,) = [line.split() for line in ended.stdout.splitlines() if line.startswith("drawn ")]
+    assert row == ["drawn", "1", "1", "0", "0", "0"]
 
 
 def test_values_are_told_apart_by_type_and_content() -> None:
