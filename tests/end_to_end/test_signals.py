@@ -205,7 +205,7 @@ def test_an_interrupted_matrix_shows_what_was_searched(folder: Path) -> None:
     process.terminate()
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (3, "leadline: interrupted after 1 of 4 searches\n")
-    assert re.search(r"^ +3$", out, re.MULTILINE), out
+    assert re.search(r"^fast\.py:spec +3$", out, re.MULTILINE), out
     assert "plain" in out
     assert "again" not in out
     assert "interrupted" in (folder / "page.html").read_text()
