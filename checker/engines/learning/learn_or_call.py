@@ -70,6 +70,10 @@ SOONEST = 0.25
 done, because the work that they make is known. So a search whose levels grow fast learns after 40,000 calls instead of
 160,000 (byzantine_broadcast), and one that will end soon does not learn (coffee_can with 100 beans)."""
 
+FEW = 0.125
+"""If the states that wait make less than this part of `Tuning.learn_after`, levels count as shrinking: loops that
+expand few states at a time save little (klotski, whose levels have 600 states)."""
+
 SHRINKING = 3
 """If the levels have begun to shrink, the rest of the state space is probably not larger than what has been searched.
 The search then learns only after this many times `Tuning.learn_after` calls."""
@@ -157,7 +161,7 @@ class Objects:
         ahead = waiting * (done - self._begun) // now.expanded
         if done < self._soonest or is_narrow(now.expanded, now.depth):
             return
-        is_shrinking = levels[-1] < max(levels) and found < max(levels)
+        is_shrinking = (levels[-1] < max(levels) and found < max(levels)) or ahead < FEW * self._after
         if done + ahead >= (SHRINKING if is_shrinking else 1) * self._after:
             raise LearningPays
 
