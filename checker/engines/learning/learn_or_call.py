@@ -140,8 +140,6 @@ class Objects:
     def __init__(self, spec: Spec[S], after: int) -> None:
         self._spec, self._after, self._next = spec, after, OFTEN
         self._soonest = SOONEST * after
-        initials = len(spec.initials())
-        self._begun = STEP * initials + calls_by_oracle(spec, 0, initials, initials)
 
     def check(self, now: Statistics, levels: Sequence[int], found: int) -> None:
         """Decide before a state is expanded.
@@ -157,8 +155,9 @@ class Objects:
         if now.expanded < self._next:
             return
         self._next = now.expanded + OFTEN
-        done, waiting = work(self._spec, now), now.distinct - now.expanded
-        ahead = waiting * (done - self._begun) // now.expanded
+        initials, waiting = len(self._spec.initials()), now.distinct - now.expanded
+        done, begun = work(self._spec, now), STEP * initials + calls_by_oracle(self._spec, 0, initials, initials)
+        ahead = waiting * (done - begun) // now.expanded
         if done < self._soonest or is_narrow(now.expanded, now.depth):
             return
         is_shrinking = (levels[-1] < max(levels) and found < max(levels)) or ahead < FEW * self._after
