@@ -369,7 +369,7 @@ def test_an_interrupt_while_states_are_moved_loses_none(name: str, monkeypatch: 
         raise KeyboardInterrupt
 
     monkeypatch.setattr(packed_form, name, interrupted)
-    result = explore(evolve(PUZZLE, properties=[]), ALL, 500)
+    result = explore(evolve(PUZZLE, properties=[]), ALL, 700)
     assert (result.verdict, result.interrupted) == (Verdict.INCOMPLETE, True)
     assert result.statistics.distinct > 40
 
