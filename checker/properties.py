@@ -6,6 +6,7 @@ import enum
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any, SupportsIndex
 
 import attrs
 
@@ -157,6 +158,13 @@ class Property:
     declared: Property | None = None
     arguments: Mapping[str, object] = attrs.field(factory=dict)
     at_rest: bool = False
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        """Return how to pickle the property. The two constants of this module, which engines compare by identity, stay
+        themselves in another process.
+        """
+        constant = {id(DEADLOCK): "DEADLOCK", id(AT_REST): "AT_REST"}.get(id(self))
+        return constant or super().__reduce_ex__(protocol)
 
     def __call__(self, *states: object) -> bool:
         return self.complaint(*states) is None

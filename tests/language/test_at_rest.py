@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,8 @@ from leadline.checker import Limits, Spec, SpecError, Verdict, action, component
 from leadline.checker.engines import ENGINES, oracle
 from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.engines.spark.session import Session
-from leadline.checker.properties import Kind
+from leadline.checker.engines.spark.shipping import cloudpickled
+from leadline.checker.properties import AT_REST, DEADLOCK, Kind, Property
 from leadline.checker.settings import RandomSettings
 from leadline.checker.traces.itf import read_trace, write_trace
 from leadline.checker.traces.replay import replay
@@ -199,3 +201,12 @@ def test_spark_agrees(spark: Session) -> None:
     assert [(item.verdict, len(item.traces[0])) for item in found.properties] == [
         (item.verdict, len(item.traces[0])) for item in expected.properties
     ]
+
+
+@pytest.mark.parametrize("constant", [AT_REST, DEADLOCK])
+def test_constants_stay_themselves_in_another_process(constant: Property) -> None:
+    """Spark's workers took every state for one at rest, because a copy of the premise is not the premise."""
+    kept, ordinary = pickle.loads(cloudpickled((constant, all_work)))
+    assert kept is constant
+    assert ordinary is not all_work
+    assert ordinary.sentence == all_work.sentence

@@ -35,15 +35,15 @@ def test_engines_say_what_the_twin_says(kind: str) -> None:
 def test_spark_says_what_the_twin_says(java: None) -> None:
     """In a process of its own: a process has one session, and its workers keep the modules of earlier tests."""
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.reference", "1", "--spark", "--kind", "drawn"],
+        [sys.executable, "-m", "tests.reference", "1", "--spark", "--kind", "drawn", "--kind", "initials"],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    (row,) = [line.split() for line in ended.stdout.splitlines() if line.startswith("drawn ")]
-    assert row == ["drawn", "1", "1", "0", "0", "0"]
+    rows = [line.split() for line in ended.stdout.splitlines() if line.startswith(("drawn ", "initials "))]
+    assert rows == [["drawn", "1", "1", "0", "0", "0"], ["initials", "1", "1", "0", "0", "0"]]
 
 
 def test_values_are_told_apart_by_type_and_content() -> None:
