@@ -117,9 +117,9 @@ def with_counterexamples(
     """Add the matching known bugs to the findings of an audit.
 
     Returns:
-        The audit with the known bugs added, and the shortest matching counterexample for each finding. If no known bug
-        matches a finding, the finding says so. If a search is interrupted, the findings name only the bugs that were
-        found before the interrupt.
+        The audit with the known bugs added, and the shortest matching counterexample for each finding. If no trace
+        of a bug ends like a finding, the finding says so. If a search is interrupted, the findings name only the bugs
+        that were found before the interrupt.
     """
     found: list[Counterexample] = []
     complete = True
@@ -151,8 +151,8 @@ def _with_examples(finding: Finding, found: list[Counterexample], *, complete: b
         sentence = f"a known bug ends in the same way: {names}. To search for it: {alike[0].command}"
     elif complete:
         sentence = (
-            f"no known bug explains it: no trace of a bug that `leadline bugs` has for {finding.releases.text} ends in "
-            "the same way"
+            f"no archived trace ends exactly so: each bug that `leadline bugs` has for {finding.releases.text} ends "
+            "another way in its shortest trace, which does not rule the bug out"
         )
     else:
         sentence = "the search for known bugs that explain it was interrupted"
