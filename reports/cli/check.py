@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from leadline.checker.bounds import bounds_text
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Verdict
 from leadline.checker.support.escapes import visible
@@ -19,12 +18,15 @@ from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED
 from leadline.reports.formats import FORMATS
-from leadline.reports.runs.phrases import bugs_outside, gaps, states_text, vacuous
+from leadline.reports.runs.phrases import gaps, states_text, vacuous
 from leadline.reports.runs.run_view import view_of_result
 from leadline.reports.suite import SHIPPED, Outcome, PreparedCheck, SuiteRun, find_suite, named_suite, read_suite
 from leadline.reports.terminal.console import STYLES, console
 from leadline.reports.terminal.progress import progress_line
 from leadline.reports.terminal.trace import show_traces
+
+MORE = "--html DIR writes a page with every trace, and with what each search covered"
+"""What to do next if no report was asked for."""
 
 
 @click.command()
@@ -59,7 +61,8 @@ def check(
     leadline check --junit report.xml --sarif report.sarif
     leadline check answers --answers answers.md
 
-    The traces of the first violation and of the first unexpected violation are shown.
+    A check with the expected result takes one line. Of a violation that was not expected, a trace is shown. The reports
+    have all traces, and say what each search covered.
 
     Exit code 0: every check is as expected; 1: a check is not as expected; 2: there is no suite, or it is
     invalid; 3: a check is incomplete.
@@ -82,6 +85,8 @@ def check(
         files.print(run)
         if broken is None:
             out.print(run.summary, style="green" if run.exit_code == AS_EXPECTED else "bold red")
+            if run.exit_code == AS_EXPECTED and not files.saved and not files.on_standard_output:
+                out.print(MORE, style="dim")
     files.save(run, attempt)
     if broken is not None:
         raise broken
@@ -92,7 +97,7 @@ def check(
 def _run(
     out: Console, checks: Sequence[PreparedCheck], coverage: bool, verify: float | None, diagnose: float | None
 ) -> tuple[list[Outcome], LeadlineError | KeyboardInterrupt | None]:
-    """Run checks one after another. Print one line for each check, and some of the traces.
+    """Run checks one after another. Print one line for each check, and a trace of each unexpected violation.
 
     Parameters:
         out: the console to print on.
@@ -105,8 +110,7 @@ def _run(
     Returns:
         The outcomes, and the exception that ended the run early. The exception is None if all checks were run.
     """
-    width = max(len(prepared.title) for prepared in checks)
-    shown, outcomes = set[bool](), list[Outcome]()
+    width, outcomes = max(len(prepared.title) for prepared in checks), list[Outcome]()
     for prepared in checks:
         try:
             with progress_line(prepared.title) as progress:
@@ -120,17 +124,11 @@ def _run(
         for text in outcome.causes:
             out.print(Padding(Text(visible(text)), (0, 0, 0, 6)))
         view = view_of_result(outcome.result)
-        if view.verdict is Verdict.HOLDS and not prepared.is_python_file:
-            bounds = bounds_text({name: value for name, value in view.bounds.items() if value})
-            for line in filter(
-                None, (f"with {bounds}, all other bounds 0 or false", vacuous(view), bugs_outside(view))
-            ):
-                out.print(Padding(Text(line, style="dim"), (0, 0, 0, 6)))
+        if note := vacuous(view):
+            out.print(Padding(Text(note, style="dim"), (0, 0, 0, 6)))
         for line in gaps(view, reported=outcome.reported_gaps):
             out.print(f"      {line}", style="yellow", soft_wrap=True)
-        expected = not outcome.failure
-        if outcome.result.verdict is Verdict.VIOLATED and (not shown or (not expected and False not in shown)):
-            shown.add(expected)
+        if outcome.failure and outcome.result.verdict is Verdict.VIOLATED:
             out.print()
             show_traces(out, outcome.result, only=1)
         if outcome.result.interrupted:
