@@ -59,7 +59,7 @@ def _canonical(value: object, before: object) -> object:
     if cls is tuple:
         return _canonical_tuple(cast(tuple[object, ...], value), before)
     rule = rule_of(cls)
-    if rule.form is not Form.PARTS or (not rule.names and not rule.is_tuple):
+    if rule.form is not Form.PARTS or rule.can_change or (not rule.names and not rule.is_tuple):
         if why := unfit(value):
             raise Unfit(f"states are compared by value, but this one contains {why}")
         if rule.form is not Form.PARTS:

@@ -95,6 +95,7 @@ class Rule:
             value.
         variables: for an object, a function that returns the names of its attributes, without constants.
         names: if the parts are exactly the attributes with these names, the names. Otherwise empty.
+        can_change: whether it is an attrs class that is not frozen, so that its objects could change in a state.
         instead: what to use instead of the class, if it is refused.
     """
 
@@ -102,6 +103,7 @@ class Rule:
     parts: Callable[[Any], Any] = lambda _: {}
     variables: Callable[[Any], Iterable[str]] = lambda _: ()
     names: tuple[str, ...] = ()
+    can_change: bool = False
     instead: str = "str, int, tuple, frozenset, Bag, Map or a frozen attrs class"
 
     @property
@@ -165,10 +167,12 @@ def _rule_of_object(cls: type) -> Rule:
     def variables(value: object) -> list[str]:
         return [name[1:] for name in parts(value) if name not in constants and name.rfind(".") == 0]
 
+    decorated = [base for base in cls.__mro__ if "__attrs_attrs__" in vars(base)]  # a plain subclass inherits freezing
+    can_change = decorated != [] and not attrs.inspect(decorated[0]).is_frozen
     if base is not object or others or cls.__dictoffset__:
-        return Rule(Form.PARTS, parts, variables if base in (object, tuple) else lambda _: ())
+        return Rule(Form.PARTS, parts, variables if base in (object, tuple) else lambda _: (), can_change=can_change)
     fixed = tuple(name for name in names if f".{name}" not in constants)
-    return Rule(Form.PARTS, parts, lambda _: fixed, names)
+    return Rule(Form.PARTS, parts, lambda _: fixed, names, can_change)
 
 
 def _get(slot: MemberDescriptorType, value: object) -> object:
@@ -400,6 +404,8 @@ def unfit(value: object) -> str:
             return f"a {name}, which is equal only to itself: define __eq__ and __hash__ for its class, or use an Enum"
         case Form.REFUSED:
             return f"a {name}, whose contents cannot be compared: use {rule.instead}"
+        case Form.PARTS if rule.can_change:
+            return f"a {name}, which is not frozen: use @attrs.frozen"
         case Form.PARTS if not _are_equal(value, value):
             return f"{_text(value)}, which is not equal to itself: use None or a str"
         case Form.PARTS if not _is_comparable(value):

@@ -131,11 +131,11 @@ def hunt(
         (path,) = shipped
         plan, name = (Plan(), "default bounds") if path is None else (read_plan(path), "the shipped plan")
     files = Files(FORMATS["hunt"], wanted)
-    report = _report(plan, name, references, saved)
     left = list(dict.fromkeys(visible(item.name) for each in references for item in base_spec(each).liveness))
     if left:
         kind = "which is a liveness property" if len(left) == 1 else "which are liveness properties"
         say(f"leadline: a hunt leaves out {', '.join(left)}, {kind}", err=True)
+    report = _report(plan, name, references, saved)
     started, before = time.monotonic(), report.seconds
     properties = spark_settings(conf)
 

@@ -360,8 +360,8 @@ def prepared(plan: Plan, references: Sequence[str]) -> list[SpecHunt]:
     return [
         SpecHunt(
             reference=reference,
+            planned=[each.name for each in plan.searches(base_spec(reference))],  # first, to check the plan
             code=_code(reference),
-            planned=[each.name for each in plan.searches(base_spec(reference))],
         )
         for reference in dict.fromkeys(references)
     ]

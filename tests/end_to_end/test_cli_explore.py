@@ -146,6 +146,7 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
         "diagnosis": None,
         "liveness": None,
         "known_bugs_outside": [],
+        "warning": "",
         "sought": [],
         "states_per_depth": [1, 1, 1],
         "distinct_states_by_second": None,
@@ -482,7 +483,7 @@ def test_specs_of_a_release_fits_two_screens_and_names_everything(tmp_path: Path
     names = {*attrs.asdict(spec.bounds), *(action.name for action in spec.actions), *spec.column.values}
     names |= {(item.declared or item).name for item in spec.all_checks}
     assert [name for name in names if name not in run.out] == []
-    assert run.lines[-1] == "in full: leadline specs kafka/4.1 --bounds --actions --properties --rules"
+    assert run.lines[-2] == "in full: leadline specs kafka/4.1 --bounds --actions --properties --rules"
     assert call("specs", "--rules", folder=tmp_path).complaint == "--rules requires the NAME of a spec"
 
 

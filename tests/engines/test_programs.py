@@ -78,7 +78,7 @@ def in_place_as_pure(view: SetView, other: Any, symbol: str, apply: Callable[[An
 BROKEN = {
     "in-place operators are taken for pure ones": (SetView, "_after", in_place_as_pure, (1_000_034,)),
     "no loop variable is read after its loop": (filters, "_is_read_after", lambda *_: False, (1_000_041, 1_000_058)),
-    "identity is overlooked": (opcodes, "_identity_tests", lambda *_: [], (1_000_028,)),
+    "identity is overlooked": (opcodes, "_identity_tests", lambda *_: [], (1_001_328,)),
 }
 
 
@@ -86,7 +86,9 @@ BROKEN = {
 def test_random_programs_find_what_was_once_wrong(
     target: Any, name: str, instead: Callable[..., Any], seeds: tuple[int, ...]
 ) -> None:
-    """Each of these was a wrong answer once. One program in 30 to 60 finds it; here, those that do."""
+    """Each of these was a wrong answer once. One program in 30 to 60 finds it, and one in 1,300 that identity is
+    overlooked; here, those that do.
+    """
     for seed in seeds:
         compare(spec_of(source(seed), f"right {seed}"), randomly=False)
         forget_what_was_read()
