@@ -25,9 +25,6 @@ from leadline.reports.terminal.console import STYLES, console
 from leadline.reports.terminal.progress import progress_line
 from leadline.reports.terminal.trace import show_traces
 
-MORE = "--html DIR writes a page with every trace, and with what each search covered"
-"""What to do next if no report was asked for."""
-
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
@@ -85,8 +82,6 @@ def check(
         files.print(run)
         if broken is None:
             out.print(run.summary, style="green" if run.exit_code == AS_EXPECTED else "bold red")
-            if run.exit_code == AS_EXPECTED and not files.saved and not files.on_standard_output:
-                out.print(MORE, style="dim")
     files.save(run, attempt)
     if broken is not None:
         raise broken

@@ -12,7 +12,6 @@ import pytest
 
 import leadline.reports.cli.check
 from leadline.invariants.catalog import CATALOG
-from leadline.reports.cli.check import MORE
 from leadline.reports.suite import SHIPPED, read_suite
 from tests.suite.command import STAIRS, Run, call, interrupted, on_terminal, run_leadline, write
 from tests.suite.samples import EVERY
@@ -145,7 +144,7 @@ def test_leadline_toml_comes_before_pyproject_toml(folder: Path) -> None:
     run = run_leadline("check", folder=folder)
     assert (run.code, run.err) == (0, "")
     assert re.fullmatch(r"ok    stairs\.py:spec  holds, 3 states  \d\.\d s", run.lines[0])
-    assert run.lines[1:] == ["1 of 1 checks as expected", MORE, ""]
+    assert run.lines[1:] == ["1 of 1 checks as expected", ""]
 
 
 def test_pyproject_toml_is_used_where_it_has_a_table_for_leadline(folder: Path) -> None:
@@ -195,13 +194,13 @@ def test_each_verdict_can_be_expected(folder: Path) -> None:
     run = run_suite(folder, HOLDS + VIOLATED + INCOMPLETE)
     assert (run.code, run.err) == (0, "")
     assert [line.split()[2] for line in run.lines if line.startswith("ok ")] == ["holds,", "violated,", "incomplete,"]
-    assert run.lines[-3] == "3 of 3 checks as expected"
+    assert run.lines[-2] == "3 of 3 checks as expected"
 
 
 def test_a_check_as_expected_takes_one_line(folder: Path) -> None:
     run = run_suite(folder, HOLDS + VIOLATED + VIOLATED)
     assert run.code == 0
-    assert [line.split()[0] for line in run.lines if line] == ["ok", "ok", "ok", "3", "--html"]
+    assert [line.split()[0] for line in run.lines if line] == ["ok", "ok", "ok", "3"]
 
 
 def test_each_violation_that_was_not_expected_shows_its_trace(folder: Path) -> None:

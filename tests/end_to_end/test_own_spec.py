@@ -60,7 +60,7 @@ def test_every_command_works_on_it_also_where_its_file_is_called_as_a_package_of
     (tmp_path / "leadline.toml").write_text(suite, encoding="utf-8")
     checked = run_leadline("check", folder=tmp_path)
     assert (checked.code, checked.err) == (0, "")
-    assert checked.lines[-3] == "1 of 1 checks as expected"
+    assert checked.lines[-2] == "1 of 1 checks as expected"
 
 
 def test_files_called_as_all_packages_of_ours_do_not_get_in_the_way(tmp_path: Path) -> None:
