@@ -16,6 +16,7 @@ from attrs import evolve, frozen
 
 from leadline.checker import LeadlineError, Limits, Result, Spec, Verdict, action, component, invariant, put, witness
 from leadline.checker.engines import budget, compiled, oracle
+from leadline.checker.engines.compiled import forms as forms_module
 from leadline.checker.engines.compiled import moving, packed_form
 from leadline.checker.engines.compiled.search import CompiledSearch
 from leadline.checker.engines.learning import learn_or_call
@@ -362,13 +363,19 @@ def test_the_time_of_all_forms_counts() -> None:
     assert result.statistics.distinct < 360
 
 
-@pytest.mark.parametrize("name", ["of_objects", "to_objects"])
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [(packed_form, "of_objects"), (packed_form, "to_objects"), (forms_module, "_load_compiler")],
+    ids=["packed", "unpacked", "compiler"],
+)
 @pytest.mark.usefixtures("soon")
-def test_an_interrupt_while_states_are_moved_loses_none(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_states_are_moved_loses_none(
+    target: object, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(packed_form, name, interrupted)
+    monkeypatch.setattr(target, name, interrupted)
     result = explore(evolve(PUZZLE, properties=[]), ALL, 700)
     assert (result.verdict, result.interrupted) == (Verdict.INCOMPLETE, True)
     assert result.statistics.distinct > 40

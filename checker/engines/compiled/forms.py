@@ -20,7 +20,7 @@ from leadline.checker.engines.evidence import nothing_searched
 from leadline.checker.engines.learning.learn_or_call import LearningPays, Objects, calls_by_oracle
 from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.engines.progress import Progress
-from leadline.checker.engines.run import within
+from leadline.checker.engines.run import attempt, within
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Statistics, Stop
 from leadline.checker.settings import CompiledSettings
@@ -113,8 +113,10 @@ class _Forms(Generic[S]):
     def _in_words(self, objects: OracleSearch[S]) -> Result | OracleSearch[S]:
         """Continue a search with packed states. Return its result, or a search with objects that continues it."""
         try:
-            from leadline.checker.engines.compiled import packed_form  # this import loads the compiler
-        except (ImportError, OSError, MemoryError) as error:  # for example, because of `ulimit -v`
+            if stop := attempt(self._budget, _load_compiler):
+                return self._with_learning(objects.ended(stop))
+            from leadline.checker.engines.compiled import packed_form
+        except (ImportError, OSError) as error:
             _not_compiled(error)
             self._policy = None
             return objects
@@ -145,6 +147,14 @@ class _Forms(Generic[S]):
             now.whole_reads = before.whole_reads
             now.learning = attrs.evolve(before.learning, called=called, by_oracle=by_oracle, memory=0)
         return result
+
+
+def _load_compiler() -> None:
+    """Load the compiler. Loading takes a second, in which an interrupt must not lose what was found."""
+    try:
+        from leadline.checker.engines.compiled import packed_form  # noqa: F401
+    except MemoryError as error:  # for example, because of `ulimit -v`
+        raise ImportError(str(error)) from error
 
 
 def _not_compiled(error: BaseException) -> None:
