@@ -13,7 +13,7 @@ from leadline.reports.advice.decisions import Decider
 from leadline.reports.advice.settings import MOST, read_settings
 from leadline.reports.advice.terminal import show_advice
 from leadline.reports.bugs import read_archive
-from leadline.reports.cli.outputs import Attempts, Files, format_options
+from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE
 from leadline.reports.formats import FORMATS
@@ -102,11 +102,7 @@ def advise(
 def _report(advice: Advice, files: Files) -> int:
     if not files.only_a_report:
         show_advice(console(), advice)
-    attempt = Attempts()
-    with attempt:
-        files.print(advice)
-    files.save(advice, attempt)
-    attempt.raise_failures()
+    files.write(advice)
     for path in files.saved:
         say(f"saved {path}", err=files.only_a_report)
     if advice.interrupted:

@@ -18,7 +18,7 @@ from leadline.reports.audit.findings import AuditReport
 from leadline.reports.audit.terminal import audit_progress, audit_view, searching
 from leadline.reports.cli.explore import spark_settings
 from leadline.reports.cli.options import EngineCommand, EngineOption, conf_option, master_option, verbose_option
-from leadline.reports.cli.outputs import Attempts, Files, format_options
+from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.exit_codes import OF_VERDICT
 from leadline.reports.formats import FORMATS
 from leadline.reports.terminal.console import console, is_plain
@@ -135,11 +135,7 @@ def audit(
     if not files.only_a_report:
         out = console()
         out.print(audit_view(result, examples, plain=is_plain(out), width=out.width))
-    report, attempt = AuditReport(" ".join(now), result, examples), Attempts()
-    with attempt:
-        files.print(report)
-    files.save(report, attempt)
-    attempt.raise_failures()
+    files.write(AuditReport(" ".join(now), result, examples))
     return OF_VERDICT[result.verdict.value]
 
 

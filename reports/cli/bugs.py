@@ -17,7 +17,7 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.bug_report import BugsReport, comparison, described, later_text, release_text, size_text
 from leadline.reports.bugs import Bug, BugResult, BugSearch, UnmodelledBug, read_archive
-from leadline.reports.cli.outputs import Attempts, Files, format_options
+from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.diagnosis import Diagnosis, diagnose, lines
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -72,11 +72,7 @@ def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
             _show_unreached(console(), other)
         _show_reasons(console(), report)
         _summarize(console(), outcomes, sum(map(len, planned)))
-    attempt = Attempts()
-    with attempt:
-        files.print(report)
-    files.save(report, attempt)
-    attempt.raise_failures()
+    files.write(report)
     return _exit_code(outcomes)
 
 

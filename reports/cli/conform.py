@@ -11,7 +11,7 @@ from leadline.brokers.releases import broker_release
 from leadline.checker.conformance import Limits
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
-from leadline.reports.cli.outputs import Attempts, Files, format_options
+from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.conformance.report import conformance_report
 from leadline.reports.conformance.text import explained, lines, summary
 from leadline.reports.conformance.walks import drive
@@ -133,11 +133,7 @@ def conform(
     report = conformance_report(recording, spec, partition, rules=rules, limits=limits, keeps_logs=draws)
     if not files.only_a_report:
         say("\n".join(visible(line) for line in lines(report)))
-    attempt = Attempts()
-    with attempt:
-        files.print(report)
-    files.save(report, attempt)
-    attempt.raise_failures()
+    files.write(report)
     return report.exit_code
 
 

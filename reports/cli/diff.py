@@ -18,7 +18,7 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.checker.traces.divergence import NoPartingYet, Parting, first_parting, follow
 from leadline.reports.cli.options import bounds_option, chosen_spec, invariant_option
-from leadline.reports.cli.outputs import Attempts, Files, format_options
+from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.differences import Difference, complaint, ending
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats import FORMATS
@@ -69,11 +69,7 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
         return AS_EXPECTED
     if not files.only_a_report:
         _show(console(), difference)
-    attempt = Attempts()
-    with attempt:
-        files.print(difference)
-    files.save(difference, attempt)
-    attempt.raise_failures()
+    files.write(difference)
     for path in files.saved:
         say(f"saved {visible(str(path))}", err=files.only_a_report)
     return VIOLATED

@@ -114,10 +114,7 @@ class Files:
         """Print the reports that were requested for standard output."""
         for name, path in self._paths.items():
             if path == STANDARD_OUTPUT and (text := self._formats[name].write(subject)):
-                if name in (
-                    "answers",
-                    "markdown",
-                ):  # JSON is harmless to CI systems as it is, and commands are meant for them
+                if name in ("answers", "markdown"):  # CI systems obey no JSON, and commands are meant for them
                     say(text)
                 else:
                     click.echo(text.removesuffix("\n"))
@@ -134,6 +131,14 @@ class Files:
                 form = self._formats[name]
                 with attempt:
                     (_append if form.appends else write_output)(path, form.write(subject))
+
+    def write(self, subject: object) -> None:
+        """Print and save all reports that were requested. Raise the errors when all others have been written."""
+        attempt = Attempts()
+        with attempt:
+            self.print(subject)
+        self.save(subject, attempt)
+        attempt.raise_failures()
 
     def update(self, name: str, subject: object) -> None:
         """Write the report in the given format now, if the user requested it as a file. Raise LeadlineError if writing

@@ -24,7 +24,7 @@ from leadline.model.kafka.releases import column_of
 from leadline.model.txn import releases as txn_releases
 from leadline.reports.cli.broker_releases import BROKERS, list_releases, try_release
 from leadline.reports.cli.options import refuse_options
-from leadline.reports.cli.outputs import Attempts, Files, format_options
+from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.document.terminal import block_view
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -134,11 +134,7 @@ def reproduce(
             return AS_EXPECTED
         with _folder(keep) as folder:
             report = _reproduced(schedules, folder, quiet=files.only_a_report)
-    attempt = Attempts()
-    with attempt:
-        files.print(report)
-    files.save(report, attempt)
-    attempt.raise_failures()
+    files.write(report)
     return exit_code(report.reproduction.judgements)
 
 

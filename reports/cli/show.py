@@ -275,8 +275,7 @@ def _as_this_version_writes(path: Path) -> Iterator[None]:
 
 
 def _beside(result: Path, named: str) -> Path | None:
-    """Return the path of a trace file that a result names. Return None if there is no such file in or below the
-    result's folder.
+    """Return the path of a trace file that a result names, or None if the result's folder does not contain it.
 
     The result may have been moved together with its traces, or written from a different working directory. Therefore
     the function looks for the longest suffix of the path that exists in the result's folder. No file outside that

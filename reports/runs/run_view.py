@@ -70,7 +70,7 @@ class RunView:
         diagnosis: the diagnosis of the first violation, or None if no diagnosis was requested.
         known_bugs_outside: the tickets of known bugs in the release that the search cannot show, because they need
             other settings, larger bounds, or another property.
-        warning: why a *holds* says little of a changed release. Empty if there is no such reason.
+        warning: why a *holds* says little about a changed release, or an empty string.
         sought: the names of the properties that were checked first. Empty if all properties were treated equally.
     """
 
