@@ -119,7 +119,7 @@ def _run(
         for text in outcome.causes:
             out.print(Padding(Text(visible(text)), (0, 0, 0, 6)))
         view = view_of_result(outcome.result)
-        if note := vacuous(view):
+        if view.statistics.covered is None and (note := vacuous(view)):  # with coverage, it is one of the gaps
             out.print(Padding(Text(note, style="dim"), (0, 0, 0, 6)))
         for line in gaps(view, reported=outcome.reported_gaps):
             out.print(f"      {line}", style="yellow", soft_wrap=True)
