@@ -190,13 +190,13 @@ def frame_event(frame: Frame, definitions: Definitions) -> dict[str, Any]:
 def _body(value: Any, metadata: Definitions | None) -> Any:
     if isinstance(value, Mapping):
         return {
-            name: batches_event(each, metadata) if name in _RECORDS and each is not None else _body(each, metadata)
+            name: _batches_event(each, metadata) if name in _RECORDS and each is not None else _body(each, metadata)
             for name, each in value.items()
         }
     return [_body(each, metadata) for each in value] if isinstance(value, list) else value
 
 
-def batches_event(data: bytes, metadata: Definitions | None) -> dict[str, Any]:
+def _batches_event(data: bytes, metadata: Definitions | None) -> dict[str, Any]:
     """Return what a recording contains of batches of records.
 
     Parameters:

@@ -96,7 +96,7 @@ def _wrong(line: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
     if line["event"] != "frame":
         if "node" in line:
             yield from _wrong_ends(line, "node")
-            yield from wrong_fields({name: each for name, each in line.items() if name != "node"})
+            yield from _wrong_fields({name: each for name, each in line.items() if name != "node"})
         return
     for name in ("number", "connection", "version"):
         if not _is_number(line[name]):
@@ -115,7 +115,7 @@ def _wrong(line: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
         if not (isinstance(value, float) or _is_number(value) or (nullable and value is None)):
             yield name, value, "a time in seconds" + (" or null" if nullable else "")
     if line.get("api") in _READ:
-        yield from wrong_fields(line.get("body"))
+        yield from _wrong_fields(line.get("body"))
 
 
 def _wrong_ends(line: Mapping[str, Any], *names: str) -> Iterator[tuple[str, Any, str]]:
@@ -124,11 +124,11 @@ def _wrong_ends(line: Mapping[str, Any], *names: str) -> Iterator[tuple[str, Any
             yield name, line.get(name), f"the id of a broker, or one of {', '.join(_PROCESSES)}"
 
 
-def wrong_fields(value: Any) -> Iterator[tuple[str, Any, str]]:
+def _wrong_fields(value: Any) -> Iterator[tuple[str, Any, str]]:
     """Yield the name and value of each field of a body, or of a part, with a wrong type, and what was expected."""
     if isinstance(value, list):
         for each in value:
-            yield from wrong_fields(each)
+            yield from _wrong_fields(each)
     elif isinstance(value, Mapping):
         for name, each in value.items():
             if name in _NUMBERS:
@@ -147,7 +147,7 @@ def wrong_fields(value: Any) -> Iterator[tuple[str, Any, str]]:
             elif name in _PART and each is not None and not isinstance(each, Mapping):
                 yield name, each, "an object"
             elif isinstance(each, list | Mapping) and name != "ForgottenTopicsData":
-                yield from wrong_fields(each)
+                yield from _wrong_fields(each)
 
 
 def _are_parts(value: object) -> bool:

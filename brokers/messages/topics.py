@@ -24,12 +24,6 @@ def partitions_in(topic: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield from topic.get(field) or ()
 
 
-def all_partitions_in(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the partitions of all topics in the body of a request or response."""
-    for topic in topics_in(body):
-        yield from partitions_in(topic)
-
-
 def number_of(partition: Mapping[str, Any]) -> Any:
     """Return the number of a partition in a request or response, or None if it has no such field."""
     return next((partition[name] for name in _NUMBERS if name in partition), None)
