@@ -51,8 +51,8 @@ class StopKind(enum.Enum):
     INTERRUPT = "interrupt"
     """The process received a signal to terminate, for example because the user pressed Ctrl-C."""
     OPEN = "open"
-    """The run searched every reachable state, but nothing shows whether some liveness properties are true; see
-    `leadline.checker.liveness.decide.judges_nothing`.
+    """The run searched every reachable state, but nothing shows whether some properties are true; see
+    `leadline.checker.liveness.decide.judges_nothing` and `Spec.rests_on`.
     """
     SAMPLE = "sample"
     """A random search completed all its behaviours. It did not search every reachable state."""
@@ -503,6 +503,30 @@ class Result:
             return Verdict.VIOLATED
         undecided = any(item.verdict is Verdict.INCOMPLETE for item in self.properties)
         return Verdict.HOLDS if self.exhausted and not undecided else Verdict.INCOMPLETE
+
+    def unreached(self, witnesses: Collection[str]) -> list[str]:
+        """Return the names of those of the given witnesses that no state or step is, although all were searched."""
+        if self.stop is not None and self.stop.kind is not StopKind.OPEN:
+            return []
+        named = (item for item in self.properties if any(map(item.property.is_named, witnesses)))
+        return [item.property.name for item in named if not item.traces]
+
+    def resting(self) -> Result:
+        """Return the result, in which nothing holds if a witness in `Spec.rests_on` was not reached: what held is
+        `INCOMPLETE`, and so is the witness. What is violated stays violated.
+        """
+        missing = self.unreached(self.spec.rests_on)
+        if not missing:
+            return self
+        are = "was" if len(missing) == 1 else "were"
+        reason = f"nothing is decided, since {' and '.join(missing)} {are} not reached within these bounds"
+        decided = [
+            attrs.evolve(item, verdict=Verdict.INCOMPLETE)
+            if item.property.name in missing or (item.verdict is Verdict.HOLDS and not item.property.kind.is_witness)
+            else item
+            for item in self.properties
+        ]
+        return attrs.evolve(self, stop=self.stop or Stop(StopKind.OPEN, reason), properties=tuple(decided))
 
     def of(self, name: str) -> PropertyResult:
         """Return the result for the property with the given name.

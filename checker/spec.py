@@ -85,6 +85,8 @@ class Spec(Generic[S]):
             changes the result of an exhaustive search.
         drawing: a description of how reports display the states. By default, they display components and fields.
         optional: additional properties, which are checked only if they are named; see `with_properties`.
+        rests_on: the names of witnesses in `properties`, on which *holds* rests: the situations that the properties are
+            about. If one of them is not reached, the search says nothing about it, and no property holds.
         fairness: the fairness of actions, keyed by name, where it differs from `Action.fair`. An empty string means
             that the action is not fair.
         cut: a predicate of a state, or None. It is true if a step of a healing or fair action is blocked only by a
@@ -110,6 +112,7 @@ class Spec(Generic[S]):
     distance: Callable[[S], float] | None = None
     drawing: Drawing[S] | None = None
     optional: tuple[Property, ...] = attrs.field(default=(), converter=as_tuple)
+    rests_on: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
     fairness: Mapping[str, str] = attrs.field(factory=dict)
     cut: Callable[[S], bool] | None = None
     family: Any = None
@@ -152,6 +155,10 @@ class Spec(Generic[S]):
         for item in (*self.properties, *self.optional):
             refuse_dropped(item.owner, item.function, REASONS)
         self._check_fairness()
+        witnesses = [item.name for item in self.properties if item.kind.is_witness]
+        for name in self.rests_on:
+            if name not in witnesses:
+                raise SpecError(f"{self.name} has no witness {name!r}{nearest(name, witnesses)}")
         for item in (*self.properties, *self.optional):
             if item.at_rest and not any(action.effect == "healing" for action in self.actions):
                 raise SpecError(
@@ -374,9 +381,26 @@ class Spec(Generic[S]):
             self,
             properties=[item for item in chosen if item is not DEADLOCK],
             optional=(),
+            rests_on=[name for name in self.rests_on if name in wanted],
             check_deadlock=DEADLOCK in chosen,
             final=self.final if DEADLOCK in chosen else None,
         )
+
+    def resting_on(self, names: Iterable[str], wanted: Iterable[str] | None = None) -> Spec[S]:
+        """Return a copy of the spec in which *holds* rests on witnesses.
+
+        Parameters:
+            names: the names of the witnesses, which may be optional.
+            wanted: the names of the properties to check besides; see `with_properties`. By default, all of
+                `properties`.
+
+        Raises:
+            SpecError: if the spec has no property or witness with one of the given names.
+        """
+        found = list(names)
+        own = [item.name for item in (*self.properties, *self._deadlock)] if wanted is None else list(wanted)
+        chosen = self if not found and wanted is None else self.with_properties([*own, *found])
+        return attrs.evolve(chosen, rests_on=list(dict.fromkeys(found)))
 
     @property
     def checks_and_premises(self) -> tuple[Property, ...]:

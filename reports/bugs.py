@@ -66,6 +66,8 @@ class Bug:
         elsewhere: releases that have `rules` and violate the property within `bounds`, but that do not have this bug.
             The note says why. All other releases with `rules` are affected, or satisfy the property.
         bounds: the bounds of the search, if they differ from the release's defaults.
+        situation: the names of witnesses: the situation in which the bug does harm. A search that does not reach it
+            says nothing about the bug.
         rules: the rules that the fix changed, and their values before the fix.
         defaults: the configuration defaults that the fix changed, and their values before the fix. Used only if the fix
             changed no rules.
@@ -85,6 +87,7 @@ class Bug:
     fixed: list[str]
     elsewhere: list[str] = attrs.field(factory=list)
     bounds: Values = attrs.field(factory=dict)
+    situation: list[str] = attrs.field(factory=list)
     rules: dict[str, str] = attrs.field(factory=dict)
     defaults: Values = attrs.field(factory=dict)
     besides: list[str] = attrs.field(factory=list)
@@ -133,7 +136,8 @@ class BugSearch:
 
     def searched(self, progress: Progress | None = None) -> BugResult:
         """Run the search until it finds a counterexample or has checked every reachable state."""
-        return BugResult(self, ENGINES["compiled"](self.spec, Limits(), progress))
+        spec = self.spec.resting_on(self.bug.situation) if self.expected == "holds" else self.spec
+        return BugResult(self, ENGINES["compiled"](spec, Limits(), progress))
 
 
 @attrs.frozen(eq=False)

@@ -57,6 +57,8 @@ class Configuration:
             number for the same spec in that configuration. If empty, only a release with a changed rule has a ratio,
             which compares it with the release without the change.
         not_in: the names of the specs that are not searched in this configuration, because it does not apply to them.
+        witness: the names of the witnesses on which *holds* rests in this configuration: the situations that it is
+            about.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Configuration:
     by_design: list[str] = attrs.field(factory=list)
     compared_with: str = ""
     not_in: list[str] = attrs.field(factory=list)
+    witness: list[str] = attrs.field(factory=list)
 
 
 @attrs.frozen(kw_only=True)
@@ -82,6 +85,8 @@ class Matrix:
         title: the heading of the page.
         known_bugs: true if the cells also show the known bugs that can occur in the configuration.
         sizes: true if the last column shows the number of distinct states and the duration of each search.
+        witness: the names of the witnesses on which *holds* rests, keyed by the name of the property: the situations
+            that the property is about. A cell whose situations were not all reached says that nothing is decided.
     """
 
     specs: list[str]
@@ -93,6 +98,7 @@ class Matrix:
     title: str = "What holds where"
     known_bugs: bool = False
     sizes: bool = False
+    witness: dict[str, list[str]] = attrs.field(factory=dict)
 
     @property
     def only_counts(self) -> bool:
@@ -144,8 +150,8 @@ class Matrix:
             (each, self._spec(reference, each)) for each in self.configurations for reference in self.specs_in(each)
         ]
         for (_, first), (_, spec) in itertools.pairwise(found):
-            names = {item.name for item in first.checks}
-            if different := names.symmetric_difference(item.name for item in spec.checks):
+            names = {item.name for item in first.checks}.symmetric_difference(item.name for item in spec.checks)
+            if different := names.difference(*(each.witness for each in self.configurations)):
                 raise LeadlineError(
                     f"{first.name} and {spec.name} have different properties, such as {min(different)}: list the "
                     'properties to compare, as in properties = ["NAME"]'
@@ -165,7 +171,20 @@ class Matrix:
 
     def _spec(self, reference: str, configuration: Configuration) -> Spec[object]:
         spec = load_spec(reference).with_bounds(self.bounds_of(configuration))
-        return spec if self.properties is None else spec.with_properties(self.properties)
+        if self.properties == []:
+            return spec.with_properties([])
+        found = {name for names in (*self.witness.values(), configuration.witness) for name in names}
+        witnessed = spec.resting_on(sorted(found), self.properties)
+        return attrs.evolve(witnessed, rests_on=())  # each cell rests on its own witnesses
+
+    def rests_on(self, name: str, configuration: Configuration) -> list[str]:
+        """Return the names of the witnesses on which a cell rests.
+
+        Parameters:
+            name: the name of the cell's property.
+            configuration: the configuration.
+        """
+        return list(dict.fromkeys([*self.witness.get(name, []), *configuration.witness]))
 
     def columns(self, progress: Progress | None = None) -> Iterator[Column]:
         """Run the searches, and yield the result of each. Stop if a search is interrupted.
@@ -186,7 +205,13 @@ class Matrix:
                 base = counted.get(unchanged, result)
                 cells = {STATES: MatrixCell.of_count(result, base)}
             else:
-                cells = {item.property.name: MatrixCell.of(item, result, configuration) for item in result.properties}
+                cells = {
+                    item.property.name: MatrixCell.of(
+                        item, result, configuration, self.rests_on(item.property.name, configuration)
+                    )
+                    for item in result.properties
+                    if self.properties is None or item.property.name in self.properties
+                }
             for bug in [] if result.interrupted else archive.allowed(spec):
                 traces = finder.traces(bug, spec)
                 if traces is None:
@@ -279,6 +304,7 @@ class MatrixCell:
             reached if the search is incomplete.
         by_design: true if the property is violated but the configuration does not promise it.
         trace: the trace that the search found for the property, or None if it found none.
+        unreached: the names of the witnesses on which the verdict would rest, but which no search reached.
         bugs: the known bugs that violate the property. Each is a (ticket, trace) pair.
     """
 
@@ -286,16 +312,20 @@ class MatrixCell:
     text: str
     by_design: bool = False
     trace: Trace[object] | None = None
+    unreached: tuple[str, ...] = ()
     bugs: tuple[tuple[str, Trace[object]], ...] = ()
 
     @classmethod
-    def of(cls, item: PropertyResult, result: Result, configuration: Configuration) -> MatrixCell:
+    def of(
+        cls, item: PropertyResult, result: Result, configuration: Configuration, rests_on: Sequence[str] = ()
+    ) -> MatrixCell:
         """Make the cell for a property.
 
         Parameters:
             item: the result for the property.
             result: the result of the search.
             configuration: the configuration that was searched.
+            rests_on: the names of the witnesses on which *holds* rests.
         """
         verdict, statistics = item.verdict, result.statistics
         trace = item.traces[0] if item.traces else None
@@ -310,6 +340,8 @@ class MatrixCell:
         }[verdict]
         if verdict is Verdict.VIOLATED and item.property.name in configuration.by_design:
             return cls(verdict, f"by design ({number})", by_design=True, trace=trace)
+        if verdict is Verdict.HOLDS and (unreached := result.unreached(rests_on)):
+            return cls(Verdict.INCOMPLETE, f"not decided ({number})", unreached=tuple(unreached))
         return cls(verdict, f"{verdict.value} ({number})", trace=trace)
 
     def with_bug(self, bug: Bug, trace: Trace[object] | None) -> MatrixCell:

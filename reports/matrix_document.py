@@ -7,11 +7,13 @@ the outcome of its trace, and to a command that searches for the trace again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import attrs
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.drawing import Event
+from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.reports.document import Aside, Block, Cell, Document, Heading, Items, Paragraph, Span, Table, Words, words
 from leadline.reports.loading import explore_command
@@ -23,6 +25,14 @@ VERDICTS = words(
     *(Span("violated", "violated"), ": with the number of states of a shortest trace; "),
     *(Span("by design", "by-design"), ": the same, where the configuration does not promise the property; "),
     *(Span("incomplete", "incomplete"), ": with the depth reached."),
+)
+
+RESTS = words(
+    *(
+        Span("not decided", "incomplete"),
+        ": every reachable state was searched, but no state or step of them is one of ",
+    ),
+    "the situations that the cell is about:",
 )
 
 KNOWN_BUGS = words(
@@ -66,8 +76,12 @@ def _blocks(matrix: Matrix, columns: Sequence[Column], command: str, asides: _As
     yield Paragraph(COUNTS if matrix.only_counts else VERDICTS)
     if any(configuration.compared_with for configuration, _ in found):
         yield Paragraph(COMPARED)
-    if any(item.property.kind.is_witness for _, own in found[:1] for item in own[0].result.properties):
+    shown = [item.property for _, own in found[:1] for item in own[0].result.properties]
+    if any(each.kind.is_witness and each.name in found[0][1][0].cells for each in shown):
         yield Paragraph(WITNESSES)
+    if matrix.witness:
+        yield Paragraph(RESTS)
+        yield Items(tuple(_situations(matrix, found[0][1][0].result.spec)))
     if matrix.known_bugs:
         yield Paragraph(KNOWN_BUGS)
     if matrix.by_spec:
@@ -85,6 +99,15 @@ def _summary(matrix: Matrix, number: int, own: Sequence[Column]) -> Words:
     said = "; ".join(summary(matrix, own)) if matrix.is_complete(own) else "interrupted"
     name = Span(configuration.name, "strong", f"table-{number}")
     return (name, Span(" ("), _bounds(matrix, configuration), Span(f"): {said}."))
+
+
+def _situations(matrix: Matrix, spec: Spec[Any]) -> Iterator[Words]:
+    """Yield a sentence for each property that has situations, and for each configuration that has some."""
+    known = {item.name: item.sentence for item in spec.checks}
+    about = {matrix.label(name): names for name, names in matrix.witness.items()}
+    for title, names in (about | {each.name: each.witness for each in matrix.configurations}).items():
+        if names:
+            yield (Span(title, "strong"), Span(f": {'; '.join(known[name] for name in names)}"))
 
 
 def _bounds(matrix: Matrix, configuration: Configuration) -> Span:

@@ -72,6 +72,8 @@ class Check:
         covers: the names of the actions, witnesses and properties that the run must cover, or true for all of them. An
             action must be enabled in some state, a witness must be shown, and the premise of a property must be true in
             some state.
+        witness: the names of the witnesses on which the result rests: the situations that the check is about. If one of
+            them is not reached, nothing is decided. See `Spec.rests_on`.
         marks: the names of the check's pytest markers; see `leadline.reports.pytest_plugin`.
         note: text about the check, which `leadline check --answers` writes below the name.
     """
@@ -93,6 +95,7 @@ class Check:
     seed: int = RandomSettings().seed
     verify: str | None = None
     covers: Covers = False
+    witness: list[str] = attrs.field(factory=list)
     marks: list[str] = attrs.field(factory=list)
     note: str = ""
 
@@ -141,7 +144,7 @@ class PreparedCheck:
         if check.bounds:
             words += ["-b", bounds_text(check.bounds)]
         for item in self.spec.checks:
-            words += ["-i", item.name]
+            words += ["--witness" if item.name in self.spec.rests_on else "-i", item.name]
         keys = ("examples", "steps", "seed") if check.engine == "fuzz" else ("depth", "max_states")
         for key in (*keys, "max_seconds", "verify"):
             if getattr(check, key) != getattr(_DEFAULTS, key):
@@ -250,6 +253,8 @@ class Outcome:
                 return f"expected a trace of {check.trace_length} states, but it has {length}"
         if result.interrupted:
             return f"expected {check.expect}, but it was interrupted"
+        if yet := [name for name in check.witness if result.of(name).verdict is not Verdict.HOLDS]:
+            return f"expected {check.expect}, but it did not reach {' and '.join(yet)}"
         if check.distinct_states is not None and result.statistics.distinct != check.distinct_states:
             return f"expected {check.distinct_states:,} distinct states, but there are {result.statistics.distinct:,}"
         return ""
@@ -402,7 +407,7 @@ def _prepared(path: Path, number: int, entry: object, loaded: dict[Path, ModuleT
         _check_sense(check, set(entry))
         spec = load_spec(check.spec, path.parent, loaded).with_bounds(check.bounds)
         wanted = check.properties if check.properties is not None else [check.violates] if check.violates else None
-        prepared = PreparedCheck(check, spec if wanted is None else spec.with_properties(wanted))
+        prepared = PreparedCheck(check, spec.resting_on(check.witness, wanted))
         if check.violates and not any(item.is_named(check.violates) for item in prepared.spec.checks):
             raise LeadlineError(f"violates = {check.violates!r} does not name a property of this check")
         for name in check.covers if isinstance(check.covers, list) else ():
@@ -427,6 +432,8 @@ def _check_sense(check: Check, given: set[str]) -> None:
             'expect = "holds" requires engine = "explore", because a random search proves nothing: use '
             'expect = "incomplete", and covers = ["WITNESS"] if a witness must be shown'
         )
+    if check.violates is not None and check.witness:
+        raise LeadlineError('witness requires expect = "holds" or "incomplete": a violation rests on its trace')
     if check.engine == "fuzz" and check.distinct_states is not None:
         raise LeadlineError(
             'distinct_states requires engine = "explore": a random search does not visit every state, so it cannot '

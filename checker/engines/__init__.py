@@ -86,7 +86,7 @@ class Engine(Generic[Settings]):
             result = with_source(spec, lambda fresh: self.search(fresh, limits, progress, settings))
         else:
             result = self.search(spec, limits, progress, settings)
-        return attrs.evolve(result, sought=limits.sought)
+        return attrs.evolve(result, sought=limits.sought).resting()
 
 
 def explore(

@@ -20,6 +20,7 @@ from leadline.invariants import (
     logs,
     progress,
     promises,
+    situations,
     watermarks,
     witnesses,
 )
@@ -96,7 +97,7 @@ def _spec(column: Column, protocol: Protocol) -> Spec[state.Partition]:
         initial_states=functools.partial(state.initial_states, protocol=protocol),
         actions=actions_of(protocol),
         properties=(*PROPERTIES, *(KRAFT_PROPERTIES if protocol.reassigns else ())),
-        optional=(*OPTIONAL, *LIVENESS, *(KRAFT_OPTIONAL if protocol.reassigns else ())),
+        optional=(*OPTIONAL, *LIVENESS, *(KRAFT_OPTIONAL if protocol.reassigns else ()), *situations.SITUATIONS),
         cut=ends_at_a_bound,
         bounds=column.bounds,
         distance=logs.distance_to_divergence,

@@ -137,10 +137,12 @@ class Decider:
             result = self._result(each)
             if result.verdict is Verdict.VIOLATED:
                 return self._of_violation(bug, cluster, each, result)
-            if result.verdict is Verdict.INCOMPLETE:
+            if result.verdict is Verdict.INCOMPLETE and not result.unreached(bug.situation):
                 return Decision(Status.UNDECIDED, self._why_incomplete(), explore(each))
         if result.properties[0].premise is False and not rules:
             return Decision(Status.NOT_PROMISED, NOTHING_PROMISED, explore(searched[-1]))
+        if result.verdict is Verdict.INCOMPLETE:
+            return Decision(Status.UNDECIDED, f"with these settings, {result.reason}", explore(searched[-1]))
         reason = self._what_avoids(bug, cluster, rules, changed, brokers)
         return Decision(Status.AVOIDED, reason, explore(searched[-1]))
 
@@ -153,11 +155,12 @@ class Decider:
         (KAFKA-12670). If the setting is false, no operator requests one.
         """
         refused = {} if changed.get("unclean_leader_election", True) else {"unclean_elections": 0}
-        return self.archive.searched(bug, cluster.column.name, rules).with_bounds(dict(changed) | refused)
+        spec = self.archive.searched(bug, cluster.column.name, rules).with_bounds(dict(changed) | refused)
+        return spec.resting_on(bug.situation)
 
     def _result(self, spec: Spec[object]) -> Result:
         """Search a spec, and return the result. If the same spec was searched before, return the earlier result."""
-        (item,) = spec.checks
+        item = spec.checks[0]
         key = (spec.name, bounds_text(attrs.asdict(spec.bounds)), item.name)
         if key not in self._found:
             if self.interrupted:
@@ -270,12 +273,14 @@ def _text(value: object) -> str:
 
 def explore(spec: Spec[object]) -> str:
     """Return the command that searches a spec within its bounds. If the spec has only one property, the command names
-    it.
+    it, and the witnesses on which it rests.
 
     Parameters:
         spec: a release with changed bounds.
     """
-    only = f" -i {spec.checks[0].name}" if len(spec.checks) == 1 else ""
+    named = [item.name for item in spec.checks if item.name not in spec.rests_on]
+    only = f" -i {named[0]}" if len(named) == 1 else ""
+    only += "".join(f" --witness {name}" for name in spec.rests_on)
     own = attrs.asdict(load_spec(spec.name).bounds)
     changed = {name: value for name, value in attrs.asdict(spec.bounds).items() if own[name] != value}
     bounds = f" -b {bounds_text(changed)}" if changed else ""

@@ -28,6 +28,7 @@ from leadline.reports.cli.options import (
     spec_options,
     trace_out_option,
     verbose_option,
+    witness_option,
 )
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout, run
@@ -37,6 +38,7 @@ from leadline.reports.formats import FORMATS
 
 @click.command(cls=EngineCommand)
 @spec_options
+@witness_option
 @no_invariants_option
 @click.option(
     "--engine",
@@ -126,6 +128,7 @@ def explore(
     spec: str,
     bounds: tuple[str, ...],
     names: tuple[str, ...],
+    rests_on: tuple[str, ...],
     no_invariants: bool,
     engine: str,
     depth: int | None,
@@ -189,7 +192,7 @@ def explore(
             settings.allow_coverage()
     files = Files(FORMATS["run"], wanted)
     with only_the_result_on_stdout(files.only_a_report), Budget(limits).enforced():
-        chosen = chosen_spec(spec, bounds, names, no_invariants)
+        chosen = chosen_spec(spec, bounds, names, no_invariants, rests_on=rests_on)
     limits = attrs.evolve(limits, sought=promised(chosen))
     shown = chosen_settings | ({"conf": " ".join(conf)} if conf else {})
     search = functools.partial(EXHAUSTIVE[engine], chosen, limits, settings=settings)

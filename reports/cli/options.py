@@ -50,6 +50,16 @@ invariant_option = click.option(
 )
 
 
+witness_option = click.option(
+    "--witness",
+    "rests_on",
+    multiple=True,
+    metavar="NAME",
+    help="A witness on which the result rests: the situation in question (can be repeated). If it is not reached, "
+    "nothing holds, and the result is incomplete.",
+)
+
+
 class EngineOption(click.Option):
     """An option that only some engines have.
 
@@ -194,6 +204,7 @@ def chosen_spec(
     names: tuple[str, ...],
     no_invariants: bool,
     loaded: dict[Path, ModuleType] | None = None,
+    rests_on: tuple[str, ...] = (),
 ) -> Spec[object]:
     """Return the spec that the command line names, with its bounds and properties. See `load_spec`.
 
@@ -206,7 +217,7 @@ def chosen_spec(
             raise LeadlineError("-i and --no-invariants cannot be used together: pass only one of them")
         return spec.with_properties([])
     wanted = [name.strip() for text in names for name in text.split(",")]
-    return spec.with_properties(wanted) if wanted else spec
+    return spec.resting_on(rests_on, wanted or None)
 
 
 class Share(click.ParamType[float]):

@@ -16,6 +16,7 @@ import click
 import pytest
 
 from leadline.checker import Property
+from leadline.invariants import situations
 from leadline.invariants.families import atomic, control, kafka, txn
 from leadline.reports.cli.app import app
 from leadline.reports.cli.options import chosen_spec
@@ -170,7 +171,7 @@ def test_every_command_and_its_options_exist(document: str) -> None:
 
 
 FAMILIES = {
-    "`kafka`, `rpc`": (*kafka.PROPERTIES, *kafka.OPTIONAL),
+    "`kafka`, `rpc`": (*kafka.PROPERTIES, *kafka.OPTIONAL, *situations.SITUATIONS),
     "`kafka`": (*kafka.KRAFT_PROPERTIES, *kafka.KRAFT_OPTIONAL),
     "`atomic`": (*atomic.PROPERTIES, *atomic.LIVENESS),
     "`txn`": (*txn.PROPERTIES, *txn.LIVENESS),
