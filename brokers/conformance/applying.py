@@ -12,6 +12,7 @@ from leadline.brokers.conformance.frames import NEVER, NONE
 from leadline.brokers.conformance.metadata import applied_by, settings
 from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.errors import REFUSED, said
 from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.state import Partition
 
@@ -119,6 +120,8 @@ def directories_assigned(context: Context) -> Iterator[Observation[Partition]]:
         if frame.api != "AssignReplicasToDirs" or not frame.request or broker is None or frame.passed is None:
             continue
         answer = read.answer.get(frame.number)
+        if answer is not None and said(frame.api, answer.body.get("ErrorCode", 0)) == REFUSED:
+            continue
         latest = read.end if answer is None else answer.arrived
         window = Window(frame.passed, max(latest, frame.passed), (frame.number,))
         yield context.make.directory_assigned(window, broker, optional=answer is None)

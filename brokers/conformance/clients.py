@@ -9,17 +9,12 @@ from leadline.brokers.conformance.exchanges import Exchange, produces, reads, se
 from leadline.brokers.conformance.frames import NONE, Body, Seen
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.errors import DONE, REFUSED, named, said
 from leadline.model.kafka.conformance.observer import Window
-from leadline.model.kafka.conformance.seen import ERRORS, SeenRecords
+from leadline.model.kafka.conformance.seen import SeenRecords
 from leadline.model.kafka.state import Partition
 
 ACKS = {-1: "all", 0: "0", 1: "1"}
-INVALID_REQUIRED_ACKS = 21
-AFTER_THE_APPEND = (0, 3, 6, 7, 20, 56)
-"""The error codes of records that have been appended, and have an offset: NONE and, while the records wait for the ISR,
-UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND and
-KAFKA_STORAGE_ERROR (`DelayedProduce` in Kafka's code).
-"""
 
 
 def produced(context: Context) -> Iterator[Group]:
@@ -33,10 +28,13 @@ def _produced(context: Context, request: Exchange, passed: float) -> Iterator[Ob
     read, make, frame, answer, told = context.read, context.make, request.frame, request.answer, request.told
     leader = read.replica(frame.target)
     assert leader is not None
+    error = 0 if told is None else told["ErrorCode"]
+    base = NONE if told is None else told.get("BaseOffset", NONE)
+    reason = said("Produce", error, has_offset=base >= 0)
+    if reason == REFUSED:
+        context.notes[f"produce requests that are refused with {named(error)}"] += 1
+        return
     if frame.body["Acks"] not in ACKS:
-        if told is not None and told["ErrorCode"] == INVALID_REQUIRED_ACKS:
-            context.notes["produce requests with invalid acks, which are refused"] += 1
-            return
         raise NotFollowed(f"{read.path}: frame {frame.number}: Acks is {frame.body['Acks']}; expected -1, 0 or 1")
     records = read.records(request.part["Records"])
     values = tuple(value for value, _ in records if value is not None)
@@ -51,14 +49,16 @@ def _produced(context: Context, request: Exchange, passed: float) -> Iterator[Ob
         yield make.produced(Window(passed, latest, (frame.number,)), leader, values, acks, None)
         return
     window = context.window(passed, answer.arrived, frame, answer)
-    base, error = told.get("BaseOffset", NONE), told["ErrorCode"]
-    if base >= 0 and error in AFTER_THE_APPEND:
-        yield make.produced(window, leader, values, acks, base)
+    if reason == DONE and base >= 0:
+        # the leader answers a batch that an idempotent producer sends again with the offset of the first copy
+        may_repeat = any(each.get("producer", NONE) != NONE for each in request.part["Records"]["batches"])
+        yield make.produced(window, leader, values, acks, base, may_repeat=may_repeat)
         if acks == "all" and not error:
             yield make.acknowledged(window, leader, base + len(values))
-    elif error in ERRORS:
-        leaderless = context.controller.may_have_no_leader(frame.target, NONE, answer.arrived)
-        yield make.produce_refused(window, leader, error, may_have_no_leader=leaderless)
+    elif reason not in (DONE, None):
+        leaderless = context.may_have_no_leader(frame.target, NONE, passed, answer.arrived)
+        may_be_new = not read.kraft
+        yield make.produce_refused(window, leader, error, may_have_no_leader=leaderless, may_be_new=may_be_new)
     else:  # the records may have been appended
         yield make.produced(window, leader, values, acks, None)
 

@@ -6,8 +6,9 @@ from collections import Counter
 
 import attrs
 
-from leadline.brokers.conformance.controller import Controller, Fence
-from leadline.brokers.conformance.frames import Seen
+from leadline.brokers.conformance.controller import Controller, Fence, Told
+from leadline.brokers.conformance.frames import NONE, Seen
+from leadline.brokers.conformance.metadata import applied_by
 from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.brokers.conformance.processes import Life, Processes
 from leadline.checker.conformance import Observation
@@ -51,6 +52,21 @@ class Context:
         return (
             f"broker {replica}" if replica is not None else "the controller" if isinstance(node, int) else f"the {node}"
         )
+
+    def may_have_no_leader(self, node: object, epoch: int, since: float, until: float) -> bool:
+        """Return whether a broker may know, at some time in a period, of an epoch after the given one without a leader,
+        because it has not certainly applied a later one with a leader before.
+        """
+        told = [each for each in self.controller.told if each.broker == node and each.passed <= until]
+        known = [each for each in told if each.leader >= 0 and self._applied_by(each) <= since]
+        last = max((each.epoch for each in known), default=NONE)
+        return any(each.leader < 0 and each.epoch > max(epoch, last) for each in told)
+
+    def _applied_by(self, told: Told) -> float:
+        """Return a time at which a broker has certainly obeyed an announcement."""
+        if not self.read.kraft:
+            return told.answered
+        return applied_by(self.read, told.broker, told.offset, told.passed)
 
     def unfenced(self, broker: int, life: Life) -> Fence | None:
         """Return when the controller unfences a broker after a start, or None if no record shows this."""

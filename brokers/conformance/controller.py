@@ -78,10 +78,3 @@ class Controller:
         """Yield a (leader epoch, leader) pair for each announcement and each decision."""
         yield from ((each.epoch, each.leader) for each in self.told)
         yield from ((each.epoch, each.leader) for each in self.decisions)
-
-    def may_have_no_leader(self, node: object, epoch: int, until: float) -> bool:
-        """Return whether a broker has been told, until a time, of an epoch after the given one without a leader."""
-        return any(
-            each.leader < 0 and each.broker == node and each.passed <= until and each.epoch > epoch
-            for each in self.told
-        )

@@ -16,21 +16,9 @@ from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.brokers.messages.shutdown import asks_to_stop
 from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.errors import DONE, ELECTED, MAYBE_DONE, OLDER_EPOCH, said
 from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.state import Partition
-
-MAY_HAVE_SUCCEEDED = (-1, 7)
-"""UNKNOWN_SERVER_ERROR and REQUEST_TIMED_OUT. The controller checks everything else before it changes the ISR. After an
-error of a whole request, or an answer that lacks the partition, the leader sends the same request again
-(`AlterPartitionManager` in Kafka's code).
-"""
-
-
-FENCED_LEADER_EPOCH, NEW_LEADER_ELECTED = 74, 108
-"""With KRaft, an AlterPartition request that completes a reassignment can make another broker the leader. The
-controller then writes the change, and answers with NEW_LEADER_ELECTED, or up to version 1 with FENCED_LEADER_EPOCH
-(`ReplicationControlManager.alterPartition`, 3.0.0:698 and 3.9.0:1105).
-"""
 
 
 def decided(context: Context) -> Iterator[Observation[Partition]]:
@@ -77,17 +65,18 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
         if answer is None or frame.passed is None:
             context.notes["AlterPartition requests without an answer"] += 1
             continue
-        told, error = read.part(answer.body), answer.body.get("ErrorCode")
-        if error or told is None:
+        told, error = read.part(answer.body), answer.body.get("ErrorCode", 0)
+        if error or told is None:  # the leader sends the same request again (`AlterPartitionManager`)
             context.notes["AlterPartition requests that are refused as a whole, and sent again"] += 1
-            if error not in MAY_HAVE_SUCCEEDED:
+            if said("AlterPartition", error) not in (MAYBE_DONE, None):
                 requests.pop()
             continue
         window = context.window(frame.passed, answer.arrived, frame, answer)
-        if told.get("ErrorCode"):
-            election = _election(context, explained, frame, answer)
+        refused = said("AlterPartition", told.get("ErrorCode", 0))
+        if refused != DONE:
+            election = _election(context, explained, frame, refused)
             if election is None:
-                yield make.proposal_handled(window, leader, None)
+                yield make.proposal_handled(window, leader, None, reason=refused)
                 continue
             decision = decisions[election]
             explained.add(election)
@@ -110,16 +99,18 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
         yield make.proposal_handled(window, leader, result, assignment)
 
 
-def _election(context: Context, explained: set[int], frame: Seen, answer: Seen) -> int | None:
+def _election(context: Context, explained: set[int], frame: Seen, refused: str | None) -> int | None:
     """Return the position of the decision by which an AlterPartition request has made another broker the leader,
     although its answer contains an error, or None if the request was refused.
+
+    With KRaft, a request that completes a reassignment can do so. The controller then writes the change, and answers
+    with NEW_LEADER_ELECTED, or up to version 1 with FENCED_LEADER_EPOCH (`ReplicationControlManager.alterPartition`,
+    3.0.0:698 and 3.9.0:1105).
     """
     read = context.read
-    part, told = read.part(frame.body), read.part(answer.body)
+    part, answer = read.part(frame.body), read.answer[frame.number]
     assert part is not None
-    assert told is not None
-    error = NEW_LEADER_ELECTED if frame.version > 1 else FENCED_LEADER_EPOCH
-    if not read.kraft or told["ErrorCode"] != error or frame.passed is None:
+    if not read.kraft or refused != (ELECTED if frame.version > 1 else OLDER_EPOCH) or frame.passed is None:
         return None
     for number, decision in enumerate(context.controller.decisions):
         is_next = decision.epoch == part["LeaderEpoch"] + 1 and decision.leader not in (NONE, frame.source)

@@ -18,8 +18,8 @@ import attrs
 
 from leadline.brokers.conformance.frames import NONE, Body, Seen, seen_frame
 from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.model.kafka.conformance.errors import OUT_OF_RANGE, said
 from leadline.model.kafka.conformance.seen import (
-    OFFSET_OUT_OF_RANGE,
     Answer,
     SeenDiverging,
     SeenFetch,
@@ -104,12 +104,13 @@ def seen_fetch(read: PartitionRecording, fetch: Exchange) -> SeenFetch:
         part["FetchOffset"],
         read.epoch(part.get("LastFetchedEpoch")),
         "LastFetchedEpoch" in part,
+        _continues_session(frame),
     )
 
 
 def seen_answer(read: PartitionRecording, fetch: Exchange, told: Body) -> Answer:
     """Return the response of a fetch in the model's terms. `told` is its part about the partition."""
-    if told["ErrorCode"] == OFFSET_OUT_OF_RANGE:
+    if said("Fetch", told["ErrorCode"]) == OUT_OF_RANGE:
         return SeenOutOfRange()
     diverging = told.get("DivergingEpoch") or {}
     if diverging.get("EndOffset", NONE) >= 0:

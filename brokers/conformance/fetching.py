@@ -10,8 +10,8 @@ from leadline.brokers.conformance.context import Context, Group
 from leadline.brokers.conformance.exchanges import Exchange, fetches, questions, seen_answer, seen_fetch
 from leadline.brokers.conformance.frames import NEVER, NONE
 from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.errors import DONE, OUT_OF_RANGE, named, said
 from leadline.model.kafka.conformance.observer import Window
-from leadline.model.kafka.conformance.seen import ERRORS, OFFSET_OUT_OF_RANGE
 from leadline.model.kafka.state import Partition
 
 
@@ -43,7 +43,7 @@ def _continues(context: Context, fetch: Exchange, following: Exchange | None, as
     answer, told, follower = fetch.answer, fetch.told, read.replica(fetch.frame.source)
     if following is None or answer is None or answer.passed is None or follower is None:
         return False
-    if told is None or told["ErrorCode"] not in (0, OFFSET_OUT_OF_RANGE):
+    if told is None or said("Fetch", told["ErrorCode"]) not in (DONE, OUT_OF_RANGE):
         return False
     arrived, passed = following.frame.arrived, answer.passed
     if processes.is_dead(follower, passed) or processes.started(follower, arrived) > passed:
@@ -70,12 +70,13 @@ def _fetch(
         return
     window = context.window(passed, answer.arrived, frame, answer)
     error = told["ErrorCode"]
-    if error and error != OFFSET_OUT_OF_RANGE:
-        if error not in ERRORS:
-            context.notes[f"fetch responses with error {error}"] += 1
+    reason = said("Fetch", error)
+    if reason not in (DONE, OUT_OF_RANGE):
+        if reason is None:
+            context.notes[f"fetch responses with {named(error)}"] += 1
         else:
             asked = fetch.part.get("CurrentLeaderEpoch", NONE)
-            leaderless = context.controller.may_have_no_leader(frame.target, asked, answer.arrived)
+            leaderless = context.may_have_no_leader(frame.target, asked, passed, answer.arrived)
             yield make.fetch_refused(window, seen, error, may_have_no_leader=leaderless)
         return
     answered = seen_answer(read, fetch, told)

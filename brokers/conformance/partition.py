@@ -11,10 +11,11 @@ import attrs
 
 from leadline.brokers.conformance.frames import NONE, ZOOKEEPER, Body, Seen
 from leadline.brokers.conformance.not_followed import NotFollowed
-from leadline.brokers.messages.leader_and_isr import partition_states
+from leadline.brokers.messages.leader_and_isr import partition_errors, partition_states
 from leadline.brokers.messages.shutdown import asks_to_stop
 from leadline.brokers.messages.topics import number_of, partitions_in, topics_in
 from leadline.brokers.recording import Recording
+from leadline.model.kafka.conformance.errors import DONE, said
 from leadline.model.kafka.conformance.seen import NO_SUCH_EPOCH
 
 WRITES = ("create", "create2", "multi", "setData")
@@ -208,6 +209,16 @@ class PartitionRecording:
         for state in partition_states(frame.body):
             if (state["TopicName"], state["PartitionIndex"]) == (self.topic, self.partition):
                 yield state
+
+    def refuses(self, answer: Seen) -> bool:
+        """Return whether the response to a LeaderAndIsr request says that the broker did not obey it."""
+        mine = (
+            error["ErrorCode"]
+            for error in partition_errors(answer.body)
+            if self.names(error) and error["PartitionIndex"] == self.partition
+        )
+        codes = (answer.body.get("ErrorCode", 0), *mine)
+        return any(said("LeaderAndIsr", code) != DONE for code in codes)
 
     def is_fetch(self, frame: Seen) -> bool:
         """Return whether a frame is a fetch request from one replica of the partition to another."""

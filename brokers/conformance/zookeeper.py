@@ -38,7 +38,7 @@ def read_controller(read: PartitionRecording) -> Controller:
             _expect_replicas(read, frame, state)
             leader, epoch, isr = state["Leader"], state["LeaderEpoch"], tuple(state["Isr"])
             decisions.setdefault(epoch, Decision(0.0, frame.arrived, leader, epoch, isr, frame.number))
-            is_refused = answer is not None and answer.body.get("ErrorCode")  # a former controller's, for example
+            is_refused = answer is not None and read.refuses(answer)  # a former controller's, for example
             if frame.passed is not None and not is_refused:
                 answered = NEVER if answer is None else answer.arrived
                 times = frame.arrived, frame.passed, answered

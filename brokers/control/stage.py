@@ -16,7 +16,7 @@ from leadline.brokers.driver.stage import CONTROLLER_PATH, PARTITION, READY_SECO
 from leadline.brokers.driver.waiting import NotMade, until
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
-from leadline.brokers.messages.leader_and_isr import partition_states
+from leadline.brokers.messages.leader_and_isr import partition_errors, partition_states
 from leadline.brokers.pace import pace
 from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.recording import RecordingWriter
@@ -234,6 +234,4 @@ def state_in(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def error_in(response: Mapping[str, Any]) -> int:
     """Return the error for the partition in a response to a LeaderAndIsr request."""
-    errors = list(response.get("PartitionErrors") or ())
-    errors += [error for topic in response.get("Topics") or () for error in topic["PartitionErrors"]]
-    return next((int(error["ErrorCode"]) for error in errors), 0)
+    return next((int(error["ErrorCode"]) for error in partition_errors(response)), 0)

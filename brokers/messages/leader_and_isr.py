@@ -1,4 +1,6 @@
-"""Read the partition states in LeaderAndIsr requests, whose form depends on the version."""
+"""Read the partition states in LeaderAndIsr requests, and the errors in their responses. Their form depends on the
+version.
+"""
 
 from __future__ import annotations
 
@@ -16,3 +18,14 @@ def partition_states(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for topic in body.get("TopicStates") or ():
         for state in topic["PartitionStates"]:
             yield state | {"TopicName": topic["TopicName"]}
+
+
+def partition_errors(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the result of each partition in the body of a LeaderAndIsr response, with the name or the id of its topic.
+
+    Since version 5, the results are grouped by topic. See `LeaderAndIsrResponse.json` in Kafka's code.
+    """
+    yield from body.get("PartitionErrors") or ()
+    for topic in body.get("Topics") or ():
+        for error in topic["PartitionErrors"]:
+            yield {**error, "TopicName": "", "TopicId": topic.get("TopicId")}

@@ -24,7 +24,9 @@ Therefore every order that the search builds is possible.
 **A node is dropped if another node reaches it** through open observations or hidden steps alone. The answer remains
 exact: any steps that explain the rest of the recording from the dropped node also explain it from the other node, if
 the steps to the dropped node are taken first. These steps are still possible before the next deadline, because windows
-that are open now are open then. If nodes reach each other, the first one is kept.
+that are open now are open then. If nodes reach each other, the first one is kept. A node is also dropped if another node has
+the same state and has taken only some of its early observations, and the others are optional: whatever explains the
+rest from the dropped node does so from the other node, which leaves out the others.
 
 **An observation is taken early only if it is connected to the observation that is due.** Two observations or hidden
 steps are connected if they touch a common component, directly or through a chain of open observations and hidden steps.
@@ -383,6 +385,7 @@ class _Search(Generic[S]):
         """Drop each node that another node reaches through open observations or hidden steps. Return the remaining
         nodes.
         """
+        nodes = self._least(nodes, due)
         if len(nodes) < 2:
             return nodes
         by_key = {node.key: node for node in nodes}
@@ -400,6 +403,18 @@ class _Search(Generic[S]):
                         covered.add(key)
                         unvisited.append(by_key[key])
         return kept
+
+    def _least(self, nodes: list[_Node[S]], due: int) -> list[_Node[S]]:
+        """Drop each node that differs from another one only in optional observations that it has taken in addition."""
+        optional = {number for number, each in self._open.items() if each.optional and number != due}
+        if len(nodes) < 2 or not optional:
+            return nodes
+        alike: dict[tuple[S, frozenset[int]], list[_Node[S]]] = {}
+        for node in nodes:
+            alike.setdefault((node.state, node.early - optional), []).append(node)
+        return [
+            node for group in alike.values() for node in group if not any(other.early < node.early for other in group)
+        ]
 
     def _moves(self, node: _Node[S], due: int) -> Iterator[tuple[frozenset[int], S]]:
         for other in self._open:

@@ -255,11 +255,14 @@ def _joins(state: Partition, leader: int, follower: int, request: FetchRequest) 
 def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | None:
     """Return the request if it is a fetch request that a leader accepts. Otherwise, return None.
 
-    The request must be sent to this broker. The broker must believe that it leads, and must accept the request's epoch.
+    The request must be sent to this broker. The broker must believe that it leads, and must accept the request's epoch,
+    which it does not know if the request continues a fetch session (KAFKA-9338).
     """
     if not isinstance(request, FetchRequest) or request.leader != leader or not state.believes_to_lead(leader):
         return None
-    return request if state.protocol.accepts(state.replicas[leader].epoch, request.epoch) else None
+    protocol = state.protocol
+    own = not protocol.keeps_session_epochs or protocol.accepts(state.replicas[leader].epoch, request.epoch)
+    return request if own else None
 
 
 def _fetch_of(state: Partition, leader: int, follower: int) -> FetchRequest | None:

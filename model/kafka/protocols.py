@@ -73,6 +73,8 @@ class Protocol:
             election is disabled.
         accepts: returns whether a leader accepts a request. The arguments are the leader's epoch and the epoch of the
             request.
+        keeps_session_epochs: whether a leader knows the epoch of a fetch request that continues a fetch session. If
+            not, it accepts the request in any case.
         admits: returns whether a leader admits a follower to the ISR. The arguments are the leader's replica and the
             fetch offset.
         lags: returns whether a leader may remove a follower from the ISR. The arguments are the follower's remote log
@@ -163,6 +165,7 @@ class Protocol:
     follows_on: Callable[[int, int, bool], bool]
     exits_out_of_range: bool
     accepts: Callable[[int, int], bool]
+    keeps_session_epochs: bool
     admits: Callable[[Replica, int], bool]
     lags: Callable[[int, int, bool], bool]
     counts: Callable[[Replica], frozenset[int]]

@@ -110,6 +110,7 @@ HW_TRUNCATION = Column(
         "empty_epoch": "dropped",
         "same_leader": "truncates",
         "fencing": "none",
+        "fetch_session": "epoch-kept",
         "isr_join": "high-watermark",
         "isr_leave": "behind",
         "isr_write": "compare-and-set",
@@ -230,6 +231,7 @@ _2_1 = _after(
     between("2.1.0", "2.1.1"),
     same_leader="truncates",
     fencing="leader-epoch",
+    fetch_session="epoch-dropped",
     isr_leave="behind",
 )
 _2_2 = _defaults(
@@ -247,12 +249,19 @@ _2_2 = _defaults(
 _2_4 = _after(
     _2_2,
     "kafka/2.4",
-    "Kafka 2.4.0 to 2.6.0: consumers read from followers (KIP-392)",
-    between("2.4.0", "2.6.0"),
+    "Kafka 2.4: consumers read from followers (KIP-392)",
+    between("2.4.0", "2.4.1"),
     follower_reads="yes",
 )
-_2_6_1 = _after(
+_2_5 = _after(
     _2_4,
+    "kafka/2.5",
+    "Kafka 2.5.0 to 2.6.0: fetch sessions keep the leader epochs of requests",
+    between("2.5.0", "2.6.0"),
+    fetch_session="epoch-kept",
+)
+_2_6_1 = _after(
+    _2_5,
     "kafka/2.6.1",
     "Kafka 2.6.1 to 2.6.3: a follower forgets a leader epoch without records when it truncates",
     between("2.6.1", "2.6.3"),
@@ -464,6 +473,7 @@ RELEASES = (
     _2_1,
     _2_2,
     _2_4,
+    _2_5,
     _2_6_1,
     _2_7,
     _2_7_2,

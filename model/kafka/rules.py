@@ -144,6 +144,19 @@ RULES = (
         ),
     ),
     Rule(
+        "fetch_session",
+        "whether a leader checks the leader epoch of a fetch request that continues a fetch session",
+        (
+            Value(
+                "epoch-dropped",
+                "no: the session does not keep the epoch",
+                "2.1 to 2.4.1, since KIP-320; fixed by KAFKA-9338 (FetchSession.CachedPartition.reqData)",
+                {"keeps_session_epochs": False},
+            ),
+            Value("epoch-kept", "yes, as in any other request", "KAFKA-9338", {"keeps_session_epochs": True}),
+        ),
+    ),
+    Rule(
         "isr_join",
         "how far a follower must have caught up to join the ISR",
         (

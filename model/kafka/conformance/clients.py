@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.errors import FEW_IN_SYNC, NOT_LEADING, NOT_TOLD, named, said
 from leadline.model.kafka.conformance.observer import Observer, Window
-from leadline.model.kafka.conformance.seen import ERRORS, NOT_ENOUGH_REPLICAS, NOT_LEADER, are_records, drawn
+from leadline.model.kafka.conformance.seen import are_records, drawn
 from leadline.model.kafka.conformance.words import broker_in_words
 from leadline.model.kafka.state import Partition
 
@@ -18,11 +19,26 @@ class ClientObservations(Observer):
     """Makes the observations of requests of producers and consumers."""
 
     def produced(
-        self, window: Window, leader: int, values: tuple[int, ...], acks: str, base: int | None
+        self,
+        window: Window,
+        leader: int,
+        values: tuple[int, ...],
+        acks: str,
+        base: int | None,
+        *,
+        may_repeat: bool = False,
     ) -> Observation[Partition]:
-        """A producer writes records. `base` is the offset of the first record, or None if no answer was observed."""
+        """A producer writes records. `base` is the offset of the first record, or None if no answer was observed. If
+        `may_repeat` is true, the leader may have these records already, and then appends nothing.
+        """
 
         def apply(state: Partition) -> Iterator[Partition]:
+            end = state.replicas[leader].log.end_offset
+            if may_repeat and base is not None and base + len(values) <= end and state.believes_to_lead(leader):
+                known = state.replicas[leader].log.records[base : base + len(values)]
+                if tuple(record.value for record in known) == values:
+                    yield state
+                return
             bounds = state.bounds
             with attrs.validators.disabled():  # see `followed_release`
                 states = [attrs.evolve(state, bounds=attrs.evolve(bounds, acks=acks))]
@@ -50,22 +66,30 @@ class ClientObservations(Observer):
         return self._made(window, label, apply, lambda state: broker_in_words(state, leader))
 
     def produce_refused(
-        self, window: Window, leader: int, error: int, *, may_have_no_leader: bool = False
+        self, window: Window, leader: int, error: int, *, may_have_no_leader: bool = False, may_be_new: bool = False
     ) -> Observation[Partition]:
-        """A broker refuses records: it does not lead, or its ISR is too small. `may_have_no_leader` is as in
-        `fetch_refused`.
+        """A broker refuses records: it does not lead, or its ISR is too small.
+
+        Parameters:
+            window: the period in which the broker refused.
+            leader: the broker.
+            error: the error code in its answer.
+            may_have_no_leader: as in `fetch_refused`.
+            may_be_new: whether the broker may lead a topic before its metadata cache has it (with ZooKeeper, until the
+                first UpdateMetadata request).
         """
+        reason = said("Produce", error)
 
         def apply(state: Partition) -> list[Partition]:
-            if may_have_no_leader and error == NOT_LEADER:
+            if (may_have_no_leader and reason == NOT_LEADING) or (may_be_new and reason == NOT_TOLD):
                 return [state]
-            if error == NOT_ENOUGH_REPLICAS:
+            if reason == FEW_IN_SYNC:
                 replica = state.replicas[leader]
                 too_small = len(replica.isr) < self.release.protocol.min_isr(replica, state.bounds)
                 return [state] if state.believes_to_lead(leader) and too_small else []
             return [state] if not state.believes_to_lead(leader) else []
 
-        label = f"broker {leader} refuses records: {ERRORS.get(error, f'error {error}')}"
+        label = f"broker {leader} refuses records: {named(error)}"
         return self._made(window, label, apply, lambda state: broker_in_words(state, leader), "produce")
 
     def watermark_read(self, window: Window, broker: int, high_watermark: int) -> Observation[Partition]:

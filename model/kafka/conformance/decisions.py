@@ -44,7 +44,7 @@ class DecisionObservations(Observer):
         isr_is_known: bool = False,
     ) -> Observation[Partition]:
         """A broker learns of a leader epoch. If `isr_is_known`, the epoch had this ISR at some time. The controller can
-        tell a follower an earlier one, which makes no difference to it.
+        tell a broker an earlier one than it has now, or a later one than it began with, if the next epoch overtakes it.
         """
         name = "become_leader" if broker == leader else "become_follower"
 
@@ -56,10 +56,17 @@ class DecisionObservations(Observer):
             if request is None or request.leader != leader:
                 return []
             added = state.bounds.moves and broker not in (request.replicas or ())  # with an ISR in between
-            told_earlier = isr_is_known and broker != leader
-            if not added and not told_earlier and isr not in (request.isr, state.quorum.isr):
+            overtaken = isr_is_known and (broker != leader or epoch < state.quorum.epoch)
+            if not added and not overtaken and isr not in (request.isr, state.quorum.isr):
                 return []
-            return self.release.take(name, state, broker, epoch)
+            if broker != leader or added or isr in (request.isr, state.quorum.isr):
+                return self.release.take(name, state, broker, epoch)
+            told = tuple(attrs.evolve(r, isr=isr) if r is request else r for r in state.requests[epoch:])
+            changed = attrs.evolve(state, requests=state.requests[:epoch] + told)
+            return [
+                attrs.evolve(after, requests=state.requests)
+                for after in self.release.take(name, changed, broker, epoch)
+            ]
 
         def why(state: Partition) -> str:
             request = state.requests[epoch] if epoch < len(state.requests) else None

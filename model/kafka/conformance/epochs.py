@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.errors import NEWER_EPOCH, OLDER_EPOCH, named, said
 from leadline.model.kafka.conformance.observer import Observer, Window
-from leadline.model.kafka.conformance.seen import ERRORS, UNKNOWN, epoch_in_words
+from leadline.model.kafka.conformance.seen import UNKNOWN, epoch_in_words
 from leadline.model.kafka.conformance.words import broker_in_words, message_in_words
 from leadline.model.kafka.messages import EpochRequest, EpochResponse, FetchRequest
 from leadline.model.kafka.state import Partition
@@ -77,11 +78,13 @@ class EpochObservations(Observer):
         """A broker rejects an OffsetsForLeaderEpoch request, because it does not lead in this epoch."""
 
         def apply(state: Partition) -> list[Partition]:
-            message = state.replicas[follower].in_flight
-            epoch = message.epoch if isinstance(message, EpochRequest) else None
-            fenced = epoch is not None and not self.release.protocol.accepts(state.replicas[leader].epoch, epoch)
-            moved_on = not isinstance(message, EpochRequest)
-            return [state] if not state.believes_to_lead(leader) or fenced or moved_on else []
+            message, reason = state.replicas[follower].in_flight, said("OffsetForLeaderEpoch", error)
+            if reason not in (OLDER_EPOCH, NEWER_EPOCH):
+                return [] if state.believes_to_lead(leader) else [state]
+            if not isinstance(message, EpochRequest):
+                return [state]  # the follower has moved on
+            own, named_epoch = state.replicas[leader].epoch, message.epoch
+            return [state] if (own > named_epoch if reason == OLDER_EPOCH else own < named_epoch) else []
 
-        label = f"broker {leader} refuses broker {follower}'s question about an epoch: {ERRORS.get(error, error)}"
+        label = f"broker {leader} refuses broker {follower}'s question about an epoch: {named(error)}"
         return self._made(window, label, apply, lambda state: broker_in_words(state, leader), "handle_epoch_request")

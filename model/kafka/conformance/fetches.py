@@ -7,16 +7,10 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.errors import NEWER_EPOCH, NOT_LEADING, NOT_TOLD, OLDER_EPOCH, named, said
 from leadline.model.kafka.conformance.observer import Observer, Window
 from leadline.model.kafka.conformance.seen import (
-    ERRORS,
-    FENCED_LEADER_EPOCH,
-    INCONSISTENT_TOPIC_ID,
-    NOT_LEADER,
     UNKNOWN,
-    UNKNOWN_LEADER_EPOCH,
-    UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
     Answer,
     SeenFetch,
     SeenRecords,
@@ -101,20 +95,17 @@ class FetchObservations(Observer):
         """
 
         def possible(state: Partition) -> bool:
-            replica = state.replicas[seen.leader]
-            if may_have_no_leader and error in (NOT_LEADER, FENCED_LEADER_EPOCH):
+            replica, reason = state.replicas[seen.leader], said("Fetch", error)
+            if not replica.up or (may_have_no_leader and reason in (NOT_LEADING, OLDER_EPOCH)):
                 return replica.up
-            if error == UNKNOWN_TOPIC_OR_PARTITION:  # brokers answer this until they have heard of the topic
-                return replica.up
-            if error in (NOT_LEADER, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID):
-                return replica.up and not state.believes_to_lead(seen.leader)
-            if not replica.up or seen.epoch is None:  # a request without an epoch is never fenced
+            if reason in (NOT_LEADING, NOT_TOLD):
+                return not state.believes_to_lead(seen.leader)
+            if seen.epoch is None or self._is_never_fenced(seen):
                 return False
-            if error == FENCED_LEADER_EPOCH:
+            if reason == OLDER_EPOCH:
                 return replica.epoch > seen.epoch
-            if error != UNKNOWN_LEADER_EPOCH:
-                return False
-            return replica.epoch < seen.epoch or seen.follower not in (replica.assigned or {seen.follower})
+            added = replica.assigned is None or seen.follower in replica.assigned
+            return reason == NEWER_EPOCH and (replica.epoch < seen.epoch or not added)
 
         def why(state: Partition) -> str:
             epoch = "no epoch" if seen.epoch is None else epoch_in_words(seen.epoch)
@@ -123,7 +114,7 @@ class FetchObservations(Observer):
         label = (
             f"broker {seen.leader} refuses broker {seen.follower}'s fetch request {seen}"
             f"{'' if seen.epoch is None else f' in {epoch_in_words(seen.epoch)}'}: "
-            f"{ERRORS.get(error, f'error {error}')}"
+            f"{named(error)}"
         )
         return self._made(window, label, lambda state: [state] if possible(state) else [], why, "handle_fetch")
 
@@ -207,7 +198,19 @@ class FetchObservations(Observer):
         log = replica.log if replica.log.end_offset == seen.offset else _log_of(seen.offset)
         return state.with_replica(seen.follower, attrs.evolve(replica, in_flight=request, log=log))
 
+    def _is_never_fenced(self, seen: SeenFetch) -> bool:
+        """Return whether the leader does not know the epoch of a request, although the request has one."""
+        return seen.in_session and not self.release.protocol.keeps_session_epochs
+
+    def _accepts(self, state: Partition, seen: SeenFetch) -> bool:
+        """Return whether a leader accepts the epoch of the request in flight."""
+        request, own = state.replicas[seen.follower].in_flight, state.replicas[seen.leader].epoch
+        known = isinstance(request, FetchRequest) and not self._is_never_fenced(seen)
+        return not known or self.release.protocol.accepts(own, request.epoch)  # type: ignore[union-attr]
+
     def _handled(self, state: Partition, seen: SeenFetch) -> Iterator[Partition]:
+        if not self._accepts(state, seen):
+            return
         parked = self.release.take("park_fetch", state, seen.leader, seen.follower)
         for base in (state, *parked):
             yield from self.release.take("handle_fetch", base, seen.leader, seen.follower)
@@ -238,11 +241,11 @@ class FetchObservations(Observer):
         """Yield the states after a response from which the follower learns nothing. In the model, the request stays in
         flight.
         """
-        leader, follower = state.replicas[seen.leader], state.replicas[seen.follower]
+        follower = state.replicas[seen.follower]
         request, protocol = follower.in_flight, self.release.protocol
         if not isinstance(answer, SeenRecords) or answer.records or not isinstance(request, FetchRequest):
             return
-        if not state.believes_to_lead(seen.leader) or not protocol.accepts(leader.epoch, request.epoch):
+        if not state.believes_to_lead(seen.leader) or not self._accepts(state, seen):
             return
         for base in (state, *self.release.take("park_fetch", state, seen.leader, seen.follower)):
             replica = base.replicas[seen.leader]

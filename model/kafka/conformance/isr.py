@@ -10,6 +10,7 @@ from leadline.checker.conformance import Observation
 from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.conformance.decisions import are_replicas
+from leadline.model.kafka.conformance.errors import INELIGIBLE, OLDER_EPOCH, OTHER_VERSION
 from leadline.model.kafka.conformance.observer import Observer, Window
 from leadline.model.kafka.conformance.seen import UNKNOWN, epoch_in_words
 from leadline.model.kafka.conformance.words import broker_in_words, listed, quorum_in_words
@@ -65,17 +66,30 @@ class IsrObservations(Observer):
         leader: int,
         result: tuple[int | None, int | None, frozenset[int]] | None,
         assignment: Assignment | None = None,
+        *,
+        reason: str | None = None,
     ) -> Observation[Partition]:
         """The controller has handled an AlterPartition request. `result` is the leader, epoch and ISR afterwards, or
         None if the controller has rejected the request. `assignment` is the replicas afterwards, or None if they are
-        not known or never change.
+        not known or never change. `reason` is what the error says (see `errors`).
         """
+
+        def is_reason(state: Partition) -> bool:
+            leads, proposal = state.is_true_leader(leader), state.replicas[leader].proposal
+            if reason == OLDER_EPOCH:
+                return not leads
+            if reason == OTHER_VERSION:
+                return leads and proposal is not None and (proposal.stale or proposal.known != state.quorum.isr)
+            if reason != INELIGIBLE or proposal is None:
+                return True
+            registered, may_join = state.registrations, self.release.protocol.may_join
+            return not all(may_join(registered[broker], proposal.outdated) for broker in proposal.isr)
 
         def apply(state: Partition) -> Iterator[Partition]:
             for after in self.release.take("handle_alter_partition", state, leader):
                 quorum = after.quorum
                 if result is None:
-                    if quorum == state.quorum:
+                    if quorum == state.quorum and is_reason(state):
                         yield after
                 elif (
                     (quorum.leader, quorum.isr) == (result[0], result[2])

@@ -12,23 +12,6 @@ from leadline.model.log import Record
 UNKNOWN = None
 """Stands for a value that a frame does not contain, and that agrees with every value."""
 
-OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER = 1, 3, 6
-NOT_ENOUGH_REPLICAS, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH = 19, 74, 75
-UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
-
-ERRORS = {
-    OFFSET_OUT_OF_RANGE: "OFFSET_OUT_OF_RANGE",
-    UNKNOWN_TOPIC_OR_PARTITION: "UNKNOWN_TOPIC_OR_PARTITION",
-    NOT_LEADER: "NOT_LEADER_OR_FOLLOWER",
-    NOT_ENOUGH_REPLICAS: "NOT_ENOUGH_REPLICAS",
-    FENCED_LEADER_EPOCH: "FENCED_LEADER_EPOCH",
-    UNKNOWN_LEADER_EPOCH: "UNKNOWN_LEADER_EPOCH",
-    UNKNOWN_TOPIC_ID: "UNKNOWN_TOPIC_ID",
-    INCONSISTENT_TOPIC_ID: "INCONSISTENT_TOPIC_ID",
-}
-"""Kafka's names of the errors of fetch requests that are followed, from `org.apache.kafka.common.protocol.Errors`."""
-
-
 NO_SUCH_EPOCH = -2
 """Stands for a leader epoch in which the partition never had a leader. It agrees with no epoch of the model."""
 
@@ -48,6 +31,7 @@ class SeenFetch:
         offset: the fetch offset.
         last_epoch: the epoch of the follower's last record, or None if the request does not contain one.
         names_last_epoch: whether this version of the request has a field for the epoch of the last record (KIP-595).
+        in_session: whether the request continues a fetch session.
     """
 
     leader: int
@@ -56,6 +40,7 @@ class SeenFetch:
     offset: int
     last_epoch: int | None = None
     names_last_epoch: bool = False
+    in_session: bool = False
 
     def __str__(self) -> str:
         last = f", last fetched {epoch_in_words(self.last_epoch)}" if self.last_epoch is not None else ""
