@@ -579,6 +579,7 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("same_leader", "goes-on"): _LOST_TAIL,
     ("same_leader", "goes-on-unless-one-was-missed"): _LOST_TAIL,
     ("fencing", "none"): _THREE_NO_SHRINKS,
+    ("fetch_session", "epoch-dropped"): _THREE_NO_SHRINKS,
     ("isr_join", "high-watermark"): _THREE_NO_SHRINKS,
     ("isr_eligibility", "any"): {"crashes": 0, "session_expiries": 1},
     ("isr_eligibility", "active"): _LOST_LOG,

@@ -157,6 +157,7 @@ RULES: list[tuple[str, int, tuple[str, ...]]] = [
     ("epoch_cache: election => first-append", 5, PREFIX),
     ("same_leader: truncates => goes-on", 12, PREFIX),
     ("fencing: leader-epoch => none", 14, PREFIX),
+    ("fetch_session: epoch-kept => epoch-dropped", 14, PREFIX),
     ("isr_join: epoch-start => high-watermark", 19, ("leader_candidates_complete", "strong_isr")),
     ("isr_eligibility: active-incarnation => any", 6, ("isr_members_active",)),
     ("isr_eligibility: active-incarnation => active", 12, ("leader_candidates_complete", "isr_joined_with_all")),
