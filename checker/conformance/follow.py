@@ -24,9 +24,9 @@ Therefore every order that the search builds is possible.
 **A node is dropped if another node reaches it** through open observations or hidden steps alone. The answer remains
 exact: any steps that explain the rest of the recording from the dropped node also explain it from the other node, if
 the steps to the dropped node are taken first. These steps are still possible before the next deadline, because windows
-that are open now are open then. If nodes reach each other, the first one is kept. A node is also dropped if another node has
-the same state and has taken only some of its early observations, and the others are optional: whatever explains the
-rest from the dropped node does so from the other node, which leaves out the others.
+that are open now are open then. If nodes reach each other, the first one is kept. A node is also dropped if another
+node has the same state and has taken only some of its early observations, and the others are optional: whatever
+explains the rest from the dropped node does so from the other node, which leaves out the others.
 
 **An observation is taken early only if it is connected to the observation that is due.** Two observations or hidden
 steps are connected if they touch a common component, directly or through a chain of open observations and hidden steps.

@@ -119,7 +119,7 @@ def test_each_run_is_checked(recorded: list[str], tmp_path: Path) -> None:
     assert (run.code, run.err) == (0, "")
     lines = run.out.splitlines()
     assert lines[0].startswith("walk 1, seed 0: 0 of ")
-    assert lines[1] == "  31 observations: conforms"
+    assert lines[1] == "  30 observations: conforms"
     assert lines[4] == "chaos 1, seed 0: killed broker 1; started broker 1"
     assert lines[-1] == "3 of 3 runs of Kafka 2.8.0 conform; the recordings are in kept"
     assert sorted(each.name for each in (tmp_path / "kept").iterdir()) == ["chaos-1", "walk-1", "walk-2"]
@@ -130,7 +130,7 @@ def test_a_run_that_does_not_conform_is_explained(recorded: list[str], tmp_path:
     run = call("conform", "--release", "2.8.2", "--chaos", "2", folder=tmp_path)
     assert run.code == 1
     assert (
-        "  31 observations: does not conform at observation 21: broker 1 proposes ISR [0, 1] to the controller"
+        "  30 observations: does not conform at observation 20: broker 1 proposes ISR [0, 1] to the controller"
         in run.out.splitlines()
     )
     assert "broker 1 cannot propose broker 0: it has learned no log end offset of broker 0" in run.out
