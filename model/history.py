@@ -44,6 +44,7 @@ P = TypeVar("P", bound=HasReplicas)
 COMMITTED = "committed"
 LOST = "lost"
 JOINED = "joined"
+COUNTED = "counted"
 
 
 @attrs.frozen
@@ -141,6 +142,10 @@ def none(_: object) -> tuple[Never, ...]:
     return ()
 
 
+def _own_isr(state: HasReplicas, leader: int) -> frozenset[int]:
+    return state.replicas[leader].isr
+
+
 def rule(name: str, function: Callable[..., object]) -> str:
     """Describe a protocol's rule by its name and by the name of the function that implements it."""
     return f"rule {name}: {function.__name__.replace('_', ' ')}"
@@ -171,6 +176,7 @@ class History(Generic[P]):
         answers: returns the answers by which leaders tell brokers where to truncate in a step.
         stalls: returns the leaders that do not commit a record after a step, although they could.
         waits: returns sentences that say why brokers wait for ever, or do the same for ever, after a step.
+        waited_for: returns the brokers whose log end offsets limit the high watermark of a leader.
     """
 
     commits: Callable[[Step[P]], Iterable[Commit]]
@@ -181,6 +187,7 @@ class History(Generic[P]):
     answers: Callable[[Step[P]], Iterable[Answer]] = none
     stalls: Callable[[Step[P]], Iterable[Stall]] = none
     waits: Callable[[Step[P]], Iterable[str]] = none
+    waited_for: Callable[[P, int], frozenset[int]] = _own_isr
 
     def __call__(self, steps: Sequence[Step[P]]) -> Iterator[Event]:
         """Yield the events that explain the last state of a trace.
@@ -228,8 +235,8 @@ class History(Generic[P]):
             ]
             for state, step in drops:
                 reason = self._truncation(step, broker)
-                how = reason.how if reason else "no longer has it"
-                text = f"broker {broker} {how}, and loses {record}"
+                how = f"broker {broker} {reason.how}, and" if reason else f"{step.instance.sentence}: broker {broker}"
+                text = f"{how} loses {record}"
                 text += f", {commit.label} in step {committed + 1}" if committed < state else f" at offset {offset}"
                 if reason and reason.by_high_watermark:
                     text += ", which its own high watermark does not cover yet"
@@ -241,9 +248,16 @@ class History(Generic[P]):
             if drops:
                 yield from _elected_without(steps, broker, commit, drops[-1][0])
             else:
-                yield from _never_had(steps, broker, commit)
-            yield from self._miscounted(steps, broker, commit)
-            yield from self._joined_without(steps, broker, commit, committed)
+                yield from _never_had(steps, broker, commit, committed)
+            early = (
+                []
+                if (late := [*self._miscounted(steps, broker, commit)])
+                else [*self._committed_without(steps[:committed], broker, commit)]
+            )
+            yield from (*late, *early)
+            since = next((event.state for event in early if event.label == COUNTED), committed + 1)
+            yield from self._joined_without(steps, broker, commit, since)
+            yield from _became_eligible(steps, broker)
             yield from _overwritten(steps, broker, commit)
 
     def _miscounted(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
@@ -255,7 +269,46 @@ class History(Generic[P]):
                     text = (
                         f"broker {counted.leader} assumes that broker {broker}'s log end offset is {counted.end_offset}"
                     )
-                    yield Event(state, f"{text}, but broker {broker} does not have {short(commit.record)}", "counted")
+                    yield Event(state, f"{text}, but broker {broker} does not have {short(commit.record)}", COUNTED)
+
+    def _committed_without(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
+        """Yield the step because of which a leader could commit a record that a broker does not have.
+
+        The high watermark depends on what the leader believes of the other replicas, so this is the last step that
+        wrote it: the step in which the leader stopped waiting for the broker, or the one in which it counted a log end
+        offset that includes the record, possibly before the record was written.
+
+        Parameters:
+            steps: the steps up to the commit.
+            broker: the broker.
+            commit: the record.
+        """
+        after = steps[-1].after
+        leader = next((each for each, replica in after.believed_leaders() if _holds(replica.log, commit)), broker)
+        record, has_it = short(commit.record), _holds(_log(after, broker), commit)
+        if leader == broker:
+            return
+        if broker not in self.waited_for(after, leader):
+            if has_it:
+                return
+            for state, step in reversed(list(enumerate(steps, start=1))):
+                if broker in self.waited_for(step.before, leader) and step.before.believes_to_lead(leader):
+                    text = f"{step.instance.sentence}: broker {leader} no longer waits for broker {broker}"
+                    yield Event(state, f"{text}, which does not have {record}", "not awaited")
+                    return
+                if not step.before.believes_to_lead(leader):
+                    return
+            return
+        for state, step in reversed(list(enumerate(steps, start=1))):
+            for counted in self.counted(step):
+                if (counted.leader, counted.broker) == (leader, broker) and counted.end_offset > commit.offset:
+                    text = f"broker {leader} assumes that broker {broker}'s log end offset is {counted.end_offset}"
+                    epoch = after.replicas[leader].epoch
+                    if step.after.replicas[leader].epoch != epoch:
+                        yield Event(state, f"{text}, and still does when it leads in epoch {epoch}", COUNTED)
+                    elif not has_it:
+                        yield Event(state, f"{text}, and later takes {record} to be there", COUNTED)
+                    return
 
     def _missed(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
         """Yield the last step in which a high watermark above a committed record was sent to a broker but did not reach
@@ -280,18 +333,28 @@ class History(Generic[P]):
                     yield Event(state, answer.how)
                     return
 
-    def _joined_without(self, steps: Sequence[Step[P]], broker: int, commit: Commit, committed: int) -> Iterator[Event]:
+    def _joined_without(self, steps: Sequence[Step[P]], broker: int, commit: Commit, since: int) -> Iterator[Event]:
         """Yield the steps in which a broker joins the ISR although it lacks a committed record, and the reasons why its
         leader admits it.
+
+        Parameters:
+            steps: the steps of the trace.
+            broker: the broker.
+            commit: the record.
+            since: the first state in which joining is a cause of the loss: the one after the commit, or an earlier one
+                if the leader counted the record before it was written.
         """
         why: tuple[int, str] | None = None
         for state, step in enumerate(steps, start=1):
             for join in self.joins(step):
                 why = (state, join.how) if join.broker == broker else why
             before, after = step.before.quorum, step.after.quorum
-            if state <= committed or broker not in after.isr - before.isr or _holds(_log(step.after, broker), commit):
+            if broker not in after.isr - before.isr or after.leader == broker != before.leader:
                 continue
-            text = f"broker {broker} joins the ISR without {short(commit.record)}"
+            if state < since or _holds(_log(step.after, broker), commit):
+                continue
+            is_written = any(_holds(replica.log, commit) for replica in step.after.replicas)
+            text = f"broker {broker} joins the ISR" + f" without {short(commit.record)}" * is_written
             yield from _elected_behind(steps[: state - 1], commit)
             if why is not None and why[0] < state:
                 yield Event(why[0], why[1])
@@ -374,42 +437,66 @@ def _lacking(state: HasReplicas, commit: Commit) -> list[int]:
     return []
 
 
-def _never_had(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
+def _became_eligible(steps: Sequence[Step[P]], broker: int) -> Iterator[Event]:
+    """Yield the last step in which a broker that is elected later from outside of the ISR became an eligible leader
+    replica (KIP-966).
+    """
+    elected = (state for state, step in enumerate(steps) if _is_elected(step, broker))
+    until = max(elected, default=0)
+    if not until or broker in steps[until].before.quorum.isr:
+        return
+    for state, step in reversed(list(enumerate(steps[:until], start=1))):
+        if broker in step.after.quorum.elr - step.before.quorum.elr:
+            yield Event(
+                state, f"{step.instance.sentence}: broker {broker} becomes an eligible leader replica", "eligible"
+            )
+            return
+
+
+def _is_elected(step: Step[P], broker: int) -> bool:
+    return step.after.quorum.leader == broker != step.before.quorum.leader
+
+
+def _never_had(steps: Sequence[Step[P]], broker: int, commit: Commit, committed: int) -> Iterator[Event]:
     """Yield the steps in which a broker that never had a committed record is elected."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         if not any(_holds(replica.log, commit) for earlier in steps[:state] for replica in earlier.before.replicas):
             return  # the record has not been written yet
         if step.after.believes_to_lead(broker) and not step.before.believes_to_lead(broker):
             text = f"broker {broker} leads in epoch {step.after.replicas[broker].epoch} and never had "
-            yield Event(state, f"{text}{short(commit.record)}", LOST)
-        quorum, before = step.after.quorum, step.before.quorum
-        if quorum.leader == broker != before.leader:
-            outside = ", which is not in the ISR" if broker not in before.isr else ""
+            yield Event(state, f"{text}{short(commit.record)}", LOST if state > committed else "")
+        if _is_elected(step, broker):
+            outside = f", {_standing(step.before.quorum, broker)}" if broker not in step.before.quorum.isr else ""
             yield Event(state, f"the controller elects broker {broker}{outside}; it never had {short(commit.record)}")
             return
 
 
 def _elected_without(steps: Sequence[Step[P]], broker: int, commit: Commit, lost: int) -> Iterator[Event]:
-    """Yield the steps in which a broker that has lost a record is elected, although another running broker has the
-    record.
+    """Yield the steps in which a broker that has lost a record is elected, and say who else has the record.
 
     Yield nothing for the `atomic` family, because its states do not record whether brokers are running.
     """
     for state, step in enumerate(steps, start=1):
-        quorum, before = step.after.quorum, step.before.quorum
-        if state <= lost or quorum.leader != broker or before.leader == broker or before.epoch == quorum.epoch:
+        before, replicas = step.before.quorum, step.after.replicas
+        if state <= lost or not _is_elected(step, broker) or not hasattr(replicas[broker], "up"):
             continue
-        others = [
-            other
-            for other, replica in enumerate(step.after.replicas)
-            if other not in before.isr and getattr(replica, "up", False) and _holds(replica.log, commit)
-        ]
-        if others:
-            why = "the only member of the ISR" if before.isr == {broker} else "a member of the ISR"
-            which = "which is not in the ISR" if broker not in before.isr else why
-            yield from _left_with(steps[:state], others[0], commit)
-            has = f"broker {others[0]} has {short(commit.record)}, but is not in the ISR"
-            yield Event(state, f"the controller elects broker {broker}, {which}; {has}", "elected")
+        holders = [other for other in range(len(replicas)) if _holds(_log(step.after, other), commit)]
+        running = [other for other in holders if getattr(replicas[other], "up", False)]
+        has = f"no broker has {short(commit.record)}"
+        for other in (running or holders)[:1]:
+            why = "is not elected" if other in before.isr else "is not in the ISR"
+            yield from _left_with(steps[: state - 1], other, commit, of_isr=bool(running))
+            has = f"broker {other} has {short(commit.record)}, but {why if running else 'is down'}"
+        yield Event(state, f"the controller elects broker {broker}, {_standing(before, broker)}; {has}", "elected")
+
+
+def _standing(quorum: Quorum, broker: int) -> str:
+    """Return a phrase that says why a broker can be elected."""
+    if broker in quorum.isr:
+        return "the only member of the ISR" if quorum.isr == {broker} else "a member of the ISR"
+    ways = ["an eligible leader replica"] if broker in quorum.elr else []
+    ways += ["the last known leader"] if broker == quorum.last_known_leader else []
+    return " and ".join(ways) or "which is not in the ISR"
 
 
 def _stopped(steps: Sequence[Step[P]]) -> Iterator[Event]:
@@ -434,12 +521,17 @@ def _elected_behind(steps: Sequence[Step[P]], commit: Commit) -> Iterator[Event]
         return
 
 
-def _left_with(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-    """Yield the last step in which a broker left the ISR, if the broker had the committed record at that time."""
+def _left_with(steps: Sequence[Step[P]], broker: int, commit: Commit, *, of_isr: bool) -> Iterator[Event]:
+    """Yield the last step in which a broker ceased to be an eligible leader replica, or left the ISR if `of_isr` is
+    true, if the broker had the committed record at that time.
+    """
     for state, step in reversed(list(enumerate(steps, start=1))):
-        if broker in step.before.quorum.isr - step.after.quorum.isr:
+        before, after = step.before.quorum, step.after.quorum
+        left = of_isr and broker in before.isr - after.isr
+        if left or broker in before.elr - after.elr - after.isr:
             if _holds(_log(step.after, broker), commit):
-                text = f"{step.instance.sentence}: broker {broker}, which has {short(commit.record)}, leaves the ISR"
+                what = "leaves the ISR" if left else "is no longer an eligible leader replica"
+                text = f"{step.instance.sentence}: broker {broker}, which has {short(commit.record)}, {what}"
                 yield Event(state, text, "left")
             return
 

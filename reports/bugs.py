@@ -373,6 +373,12 @@ def family_of(bug: Bug | UnmodelledBug) -> str:
     return bug.family if isinstance(bug, UnmodelledBug) else bug.affected[0].partition("/")[0]
 
 
+def command_for(ticket: str) -> str:
+    """Return the command that searches for a bug and shows it."""
+    name = ticket.removeprefix(NO_TICKET)
+    return f'leadline bugs "{name}"' if " " in name else f"leadline bugs {name}"
+
+
 def _is_about(bug: Bug | UnmodelledBug, ticket: str) -> bool:
     names = (bug.ticket, bug.ticket.removeprefix(NO_TICKET), *bug.also)
     return ticket.upper() in (name.upper() for name in names)

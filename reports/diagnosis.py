@@ -6,6 +6,9 @@ For a protocol of the `atomic` family, it is the value of a rule in a later prot
 premise is true in some state there. For any other spec, a change leaves one step out of the counterexample; see
 `leadline.reports.left_out_steps`. All results come from searches; only the tickets of a rule are looked up in the
 archive of bugs.
+
+First, and without a search, the steps of the counterexample are executed with the fix of each archived bug whose rules
+the spec has. If they do not violate the property then, the bug is named, even if no search of its fix ends in time.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from leadline.reports.left_out_steps import world_without
 from leadline.reports.loading import names_a_file
 
 if TYPE_CHECKING:
+    from leadline.reports.bugs import Bug
     from leadline.reports.rule_tables import RuleTable
 
 SECONDS = 20.0
@@ -47,7 +51,7 @@ MOST_BEHAVIOURS = 100
 MOST_UNDECIDED = 4
 """The maximum number of undecided changes that `lines` names."""
 
-Answer = Literal["prevents", "does not prevent", "not decided"]
+Answer = Literal["prevents", "does not prevent", "not decided", "stops these steps"]
 
 
 @attrs.frozen
@@ -59,7 +63,8 @@ class Change:
         kind: what is changed: rules, the configuration, or the steps of the counterexample, one of which is left out.
         name: the change in the notation of the command line, such as ``diverging_fetch=ignored``, or the step that is
             left out.
-        answer: whether the change prevents the violation.
+        answer: whether the change prevents the violation. It stops these steps if the steps of the counterexample do
+            not violate the property with it, and other steps were not searched.
         about: an explanation: the releases or protocols that have the changed rules, the disadvantage of the
             configuration, or the description of the step.
         tickets: the tickets of the known bugs that the rules cause in the unchanged spec. Empty for other kinds of
@@ -93,6 +98,16 @@ class Diagnosis:
         return [change for change in self.changes if change.answer == "prevents"]
 
     @property
+    def archived(self) -> list[Change]:
+        """The fixes of archived bugs with which the steps of the counterexample do not violate the property. Fixes that
+        also prevent the violation are left out.
+        """
+        known = {ticket for change in self.preventing for ticket in change.tickets}
+        return [
+            change for change in self.changes if change.answer == "stops these steps" and not known & {*change.tickets}
+        ]
+
+    @property
     def undecided(self) -> list[Change]:
         """The changes whose effect was not determined within the time limit."""
         return [change for change in self.changes if change.answer == "not decided"]
@@ -120,6 +135,8 @@ def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None
         return None  # leaving out a step can only end fair behaviours earlier
     changes, interrupted = list[Change](), False
     try:
+        if table is not None:
+            changes += _of_archive(search, table)
         for change in _of_rules(search, table) if table is not None else _of_steps(search):
             changes.append(change)
     except KeyboardInterrupt:  # the violation was found, and its report must not be lost
@@ -225,6 +242,27 @@ def _of_rules(search: _Search, table: RuleTable) -> Iterator[Change]:
         yield Change("configuration", bounds_text({name: stricter}), answer, PRICES[name])
 
 
+def _of_archive(search: _Search, table: RuleTable) -> list[Change]:
+    """Return the fixes of archived bugs with which the steps of the counterexample do not violate the property. If some
+    of these bugs violate the same property, return only those.
+    """
+    found: dict[str, list[Bug]] = {}
+    for bug, fix in table.fixes:
+        fixed = table.spec_with(fix).with_bounds(attrs.asdict(search.spec.bounds))
+        if not allows(fixed.with_properties([search.item.name]), search.trace):
+            found.setdefault(_named(fix), []).append(bug)
+    same = {name: bugs for name, bugs in found.items() if any(bug.property == search.item.name for bug in bugs)}
+    abouts = {_named(fix): table.having(fix) for _, fix in table.fixes}
+    return [
+        Change("rule", name, "stops these steps", abouts[name], tuple(bug.ticket for bug in bugs))
+        for name, bugs in (same or found).items()
+    ]
+
+
+def _named(rules: Mapping[str, str]) -> str:
+    return ",".join(f"{rule}={value}" for rule, value in rules.items())
+
+
 def _together(search: _Search, table: RuleTable) -> Iterator[Change]:
     """Find the first later release whose rules prevent the violation. Yield a change that consists of those of its
     rules that are necessary.
@@ -254,8 +292,7 @@ def _with_one_rule(search: _Search, table: RuleTable, rule: str, value: str) -> 
 
 def _preventing(table: RuleTable, rules: Mapping[str, str]) -> Change:
     """Return a `Change` for the given rules, which prevent the violation."""
-    name = ",".join(f"{rule}={value}" for rule, value in rules.items())
-    return Change("rule", name, "prevents", table.having(rules), table.tickets_of(rules.keys()))
+    return Change("rule", _named(rules), "prevents", table.having(rules), table.tickets_of(rules.keys()))
 
 
 def _stricter(bounds: object) -> Iterator[tuple[str, int | bool | str]]:
@@ -302,6 +339,14 @@ def lines(diagnosis: Diagnosis) -> Sequence[str]:
         The sentences. There are none if all changes to rules were decided and no change prevents the violation.
     """
     said = [f"{diagnosis.name} {_words(change)}" for change in diagnosis.preventing]
+    for change in diagnosis.archived:
+        whose = f", the rule of {change.about}" if change.about else ", which no release has"
+        from leadline.reports.bugs import command_for  # it imports every model, and is read already
+
+        said.append(
+            f"known as {' and '.join(change.tickets)}: with the fix, {change.name}{whose}, these steps do not violate "
+            f"{diagnosis.name}. See: {command_for(change.tickets[0])}"
+        )
     if diagnosis.undecided:
         names = ", ".join(change.name for change in diagnosis.undecided[:MOST_UNDECIDED])
         more = len(diagnosis.undecided) - MOST_UNDECIDED

@@ -10,7 +10,7 @@ import attrs
 
 from leadline.checker.spec import Spec
 from leadline.model.rules import RuleColumn
-from leadline.reports.bugs import Bug, read_archive
+from leadline.reports.bugs import Bug, fix_of, read_archive
 from leadline.reports.loading import load_spec
 
 Values = Mapping[str, str]
@@ -27,12 +27,14 @@ class RuleTable:
         spec_with: a function that changes the values of some rules, and returns the changed spec with its default
             bounds.
         tickets_of: a function that returns the tickets of the known bugs that the given rules cause in the spec.
+        fixes: the known bugs whose rules the spec has, each with the rules that fix it.
     """
 
     values: Values
     later: Sequence[RuleColumn]
     spec_with: Callable[[Values], Spec[object]]
     tickets_of: Callable[[Collection[str]], tuple[str, ...]]
+    fixes: Sequence[tuple[Bug, Values]] = ()
 
     @property
     def later_values(self) -> dict[str, list[str]]:
@@ -79,7 +81,15 @@ def rule_table(spec: Spec[Any]) -> RuleTable | None:
     assert base is not None
     itself = [base] if column.values != base.values else []
     spec_with, tickets_of = functools.partial(_with_rules, column, base), functools.partial(_tickets, column)
-    return RuleTable(column.changeable, [*itself, *spec.family.later(base)], spec_with, tickets_of)
+    fixes = [(bug, fix) for bug in _bugs() if (fix := _fix(bug, base, column))]
+    return RuleTable(column.changeable, [*itself, *spec.family.later(base)], spec_with, tickets_of, fixes)
+
+
+def _fix(bug: Bug, base: RuleColumn, column: RuleColumn) -> Values:
+    """Return the rules that fix a bug, or nothing if it does not affect the release or the column lacks its rules."""
+    is_affected = base.name in {name.partition("+")[0] for name in bug.affected}
+    has_rules = bool(bug.rules) and bug.rules.items() <= column.values.items()
+    return fix_of(bug, column) if is_affected and has_rules and bug.fixed else {}
 
 
 def _with_rules(column: RuleColumn, base: RuleColumn, rules: Values) -> Spec[object]:

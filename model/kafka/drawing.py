@@ -368,6 +368,11 @@ def waits(step: Step[Partition]) -> Iterator[str]:
                 )
 
 
+def waited_for(state: Partition, leader: int) -> frozenset[int]:
+    """Return the brokers whose log end offsets limit the high watermark of a leader."""
+    return state.replicas[leader].maximal_isr
+
+
 def _listed(members: Iterable[int]) -> str:
     return " and ".join(f"broker {member}" for member in sorted(members))
 
@@ -376,7 +381,7 @@ DRAWING = Drawing(
     rows=rows,
     messages=messages,
     arrivals=arrivals,
-    events=History(commits, truncations, missed, counted, joins, answers, stalls, waits),
+    events=History(commits, truncations, missed, counted, joins, answers, stalls, waits, waited_for),
     legend="m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; remote: the "
     "followers' LEO as the leader knows it; consumers: the records visible to them; producers: those acknowledged",
 )

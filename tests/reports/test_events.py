@@ -16,7 +16,10 @@ from leadline.checker.engines.oracle import explore
 from leadline.invariants.catalog import CATALOG
 from leadline.model.kafka.mistakes import the_leader_alone
 from leadline.model.kafka.releases import column_of
+from leadline.reports.bugs import read_archive
 from leadline.reports.differences import differing_rules
+from leadline.reports.kept_behaviours import executed
+from leadline.reports.reality.counterexamples import kept
 from leadline.reports.traces.story import what_happened
 from tests.model.kafka_mutants import of_release
 from tests.specs.refusals import refused
@@ -35,8 +38,9 @@ def told(trace: Trace[Any]) -> list[tuple[int, str]]:
 
 def test_a_lost_record_is_followed_from_its_commit_to_the_violation() -> None:
     trace = found("rpc/hw-truncation", "committed_never_lost")
-    assert told(trace) == [(5, "committed"), (6, "HW lost"), (8, "lost"), (12, "violated")]
-    _, missed, lost, seen = (event.text for event in what_happened(trace))
+    assert told(trace) == [(5, "committed"), (6, "HW lost"), (8, "lost"), (11, "elected"), (12, "violated")]
+    _, missed, lost, elected, seen = (event.text for event in what_happened(trace))
+    assert elected == "the controller elects broker 1, the only member of the ISR; broker 0 has m0, but is down"
     assert missed == "broker 1 crashes, and the response that carried high watermark 1 is lost: broker 1's own stays 0"
     assert "truncates to its own high watermark, 0" in lost
     assert "rule truncation=high-watermark" in lost
@@ -70,7 +74,7 @@ def test_a_lost_record_is_followed_from_its_commit_to_the_violation() -> None:
             "atomic/kip-279",
             "strong_isr",
             {"brokers": 3, "log_size": 1, "records": 1},
-            [(8, "elected"), (10, "committed"), (12, "joined"), (12, "violated")],
+            [(7, "not awaited"), (8, "elected"), (10, "committed"), (12, "joined"), (12, "violated")],
         ),
         # the last replica standing: another broker has the record, but may not be elected
         (
@@ -122,6 +126,46 @@ def room(**changes: Any) -> Spec[Room]:
         "properties": [second_is_off],
     }
     return Spec(**parts | changes)
+
+
+STEPS_OF_13141 = [
+    *("produce(leader=0)", "shrink_isr(leader=0, member=1)", "handle_alter_partition(leader=0)", "crash(broker=0)"),
+    *("controller_notices_failure(broker=0)", "restart(broker=0)", "become_follower(broker=0, epoch=1)"),
+    *("become_leader(broker=2, epoch=1)", "handle_fetch(leader=2, follower=0)", "handle_alter_partition(leader=2)"),
+    *("hear_isr(leader=2)", "produce(leader=2)", "controller_elects(broker=0)", "become_leader(broker=0, epoch=2)"),
+]
+"""A shortest loss with three brokers: the follower is counted, and joins the ISR, before the record is written."""
+
+
+def test_with_three_brokers_the_fetch_that_was_counted_and_the_join_are_told() -> None:
+    spec = CATALOG["kafka/2.8"].with_bounds({"acks": "all", "min_insync_replicas": 2, "brokers": 3})
+    trace = executed(spec.with_properties(["committed_never_lost"]), STEPS_OF_13141)
+    assert trace is not None
+    causes = {event.state + 1: event.text for event in what_happened(trace) if event.label in ("counted", "joined")}
+    assert causes == {
+        10: "broker 2 assumes that broker 0's log end offset is 1, and later takes m1 to be there",
+        11: "broker 0 joins the ISR",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [
+        ("forgotten proposal", ["", "not awaited", "committed", "joined", "", "lost", "violated"]),
+        ("outdated log end", ["", "", "counted", "committed", "not awaited", "", "lost", "violated"]),
+        ("eligible without a replica", ["eligible", "not awaited", "committed", "", "lost", "violated"]),
+        ("directory removed", ["committed", "eligible", "lost", "elected", "violated"]),
+        ("directory assigned", ["committed", "eligible", "lost", "left", "elected", "violated"]),
+        ("setting applied late", ["eligible", "committed", "not awaited", "", "lost", "violated"]),
+        ("replicas of the first partition", ["committed", "lost", "eligible", "elected", "violated"]),
+    ],
+)
+def test_the_story_of_a_loss_without_a_ticket_has_its_cause(name: str, labels: list[str]) -> None:
+    archive = read_archive()
+    bug = archive.about(name)[0][0]
+    traces = [kept(run) for run in archive.runs(bug) if run.part == "affected"]
+    trace = [trace for trace in traces if trace is not None][-1]
+    assert [event.label for event in what_happened(trace)] == labels
 
 
 def test_the_causes_are_the_steps_that_wrote_what_was_read_later() -> None:

@@ -301,8 +301,8 @@ def test_whatever_scrolls_is_reached_with_the_keyboard(browser: Browser, file: P
 def test_the_page_begins_with_what_happened_and_each_line_leads_to_its_step(browser: Browser, file: Path) -> None:
     opened = Opened(browser, file, viewport={"width": 1280, "height": 800})
     lines = opened.page.locator(".happened li")
-    assert [line.split(" ")[1] for line in lines.all_inner_texts()] == ["5", "6", "8", "12"]
-    assert lines.locator(".chip").all_inner_texts() == ["committed", "HW lost", "lost", "violated"]
+    assert [line.split(" ")[1] for line in lines.all_inner_texts()] == ["5", "6", "8", "11", "12"]
+    assert lines.locator(".chip").all_inner_texts() == ["committed", "HW lost", "lost", "elected", "violated"]
     assert "truncates to its own high watermark, 0" in lines.nth(2).inner_text()
     for number, state in enumerate((5, 6, 8, 12)):
         lines.nth(number).locator("a").click()
@@ -312,7 +312,7 @@ def test_the_page_begins_with_what_happened_and_each_line_leads_to_its_step(brow
     labels = opened.page.locator(".label.later").evaluate_all("all => all.map(it => getComputedStyle(it).opacity)")
     assert labels
     assert set(labels) == {"1"}  # what comes later can be read
-    assert opened.page.locator(".number.pivot").all_text_contents() == ["5", "6", "8", "12"]
+    assert opened.page.locator(".number.pivot").all_text_contents() == ["5", "6", "8", "11", "12"]
     assert opened.page.title() == "committed_never_lost is violated, 12 states - rpc/hw-truncation"
 
 
