@@ -378,12 +378,24 @@ def committed_kept(before: DiskPartition, after: DiskPartition) -> Iterator[Comp
             for offset, held, kept in earlier.log.beside(later.log, earlier.high_watermark):
                 if held is None or held == kept or (may_lag and offset >= later.log.end_offset):
                     continue
+                where = _kept_by(after, earlier, offset)
                 yield Complaint.about(
                     f"broker {broker} had {held} below its high watermark {earlier.high_watermark} at the earlier "
-                    f"moment; now it has {kept or 'no record'} at offset {offset}",
+                    f"moment; now it has {kept or 'no record'} at offset {offset}, and {where}",
                     broker,
                     offset=offset,
                 )
+
+
+def _kept_by(after: DiskPartition, earlier: DiskReplica, offset: int) -> str:
+    """Return a clause that says which brokers have the batch that an earlier copy of a log had at an offset."""
+    having = []
+    for broker, later in after.replicas_of():
+        places = earlier.log.beside(later.log, earlier.high_watermark)
+        compared = [(held, kept) for first, held, kept in places if first <= offset]
+        if compared and compared[-1][0] == compared[-1][1]:
+            having.append(f"broker {broker}")
+    return f"{' and '.join(having)} still {'has' if len(having) == 1 else 'have'} it" if having else "no copy has it"
 
 
 @invariant(

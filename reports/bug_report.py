@@ -11,6 +11,7 @@ from leadline.checker.bounds import bounds_text
 from leadline.checker.support.messages import counted
 from leadline.reports.bugs import Bug, BugResult, UnmodelledBug
 from leadline.reports.diagnosis import Diagnosis
+from leadline.reports.narrative import told
 from leadline.reports.runs.phrases import states_text
 
 PARTS = {
@@ -102,6 +103,7 @@ def bugs_object(report: BugsReport) -> dict[str, object]:
             "also": bug.also,
             "sentence": bug.sentence,
             "property": bug.property,
+            "narrative": about.lines if (about := told(own[0])) is not None else {},
             "runs": [_run_object(outcome) for outcome in own],
         }
         if (diagnosis := report.diagnoses.get(bug.ticket)) is not None:

@@ -77,6 +77,9 @@ class Bug:
             absence in the fixed release.
         by_design: why the behaviour is by design, with a source. Empty if it is not. For behaviour that is by design,
             `fixed` may name a release with a changed rule that prevents the behaviour.
+        seen: what an operator sees of the bug.
+        check: how to find out whether it has happened in a cluster, or can happen.
+        until: what to do in a release that has it.
     """
 
     ticket: str
@@ -94,6 +97,9 @@ class Bug:
     note: str = ""
     on_brokers: str = ""
     by_design: str = ""
+    seen: str = ""
+    check: str = ""
+    until: str = ""
 
 
 @attrs.frozen(kw_only=True)

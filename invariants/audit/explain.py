@@ -24,6 +24,9 @@ BETWEEN_BROKERS = (
 )
 """The properties for which the audit reports where two logs diverge."""
 
+COMMITTED_KEPT = "committed_kept"
+"""The property that compares the committed records of two copies."""
+
 FOLLOWS_FROM_A_SHORT_LOG = ("recovery_point_within_log", "epoch_file_matches_log")
 """The properties that a log usually also violates if it ends below its high watermark."""
 
@@ -47,7 +50,7 @@ def explained(partition: DiskPartition, findings: Sequence[Finding]) -> list[Fin
         *_divergences(partition, kept),
         *unclean_sentences(partition),
         *_without_leader(partition),
-        *_electable(partition),
+        *_electable(partition, is_kept=all(finding.check != COMMITTED_KEPT for finding in kept)),
     )
     return [attrs.evolve(finding, situation=situation) for finding in kept]
 
@@ -161,8 +164,13 @@ def _sets_of(partition: DiskPartition, brokers: Iterable[int]) -> str:
     return " or ".join(name for name, members in (("ISR", state.isr), ("ELR", state.elr)) if chosen & members)
 
 
-def _electable(partition: DiskPartition) -> Iterator[str]:
-    """Yield a sentence that names the brokers that can safely be elected, and a sentence that names the longest log."""
+def _electable(partition: DiskPartition, *, is_kept: bool) -> Iterator[str]:
+    """Yield a sentence that names the brokers that can safely be elected, and a sentence that names the longest log.
+
+    Parameters:
+        partition: the partition.
+        is_kept: whether an earlier copy of the partition, if there is one, has no more committed records.
+    """
     replicas = [(broker, replica) for broker, replica in partition.replicas_of() if replica.has_a_log]
     if partition.is_metadata or not replicas:
         return
@@ -176,7 +184,12 @@ def _electable(partition: DiskPartition) -> Iterator[str]:
         where = "" if candidates is None else f", in the {_sets_of(partition, safe)},"
         yield (
             f"{_brokers(safe)}{where} {'has' if len(safe) == 1 else 'have'} everything below the high watermark "
-            f"{committed} and can be elected safely"
+            f"{committed}"
+            + (
+                " and can be elected safely"
+                if is_kept
+                else " of the later moment, but what was lost before is not below it"
+            )
         )
     elif complete:
         sets = _sets_of(partition, candidates or ()) or "ISR"

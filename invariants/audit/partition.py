@@ -13,7 +13,7 @@ from leadline.invariants.audit.explain import explained, signs_of_a_lost_segment
 from leadline.invariants.audit.notes import notes
 from leadline.invariants.audit.releases import ReleaseRange, releases_of
 from leadline.invariants.audit.result import Finding, UndecidedCheck
-from leadline.invariants.audit.shapes import shape_of, shape_of_fenced_elections
+from leadline.invariants.audit.shapes import LOST, shape_of, shape_of_fenced_elections
 from leadline.invariants.view import Complaint
 from leadline.model.disk.files import Files
 from leadline.model.disk.log_table import LogTable, log_table_of
@@ -299,6 +299,8 @@ def _finding(
     replica = next((replica for _, replica in partition.replicas_of(first.brokers)), None)
     in_specs = check.name in _SPECS and not partition.is_metadata  # the specs do not have Raft
     shape = shape_of(check.name, partition, found) if in_specs else None
+    if check.name == disk.committed_kept.name and not partition.is_metadata:
+        shape = LOST
     if check.name == disk.leaders_elected_unfenced.name:
         shape = shape_of_fenced_elections(all(each.electable for each in partition.fenced))
     return Finding(

@@ -42,6 +42,10 @@ def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) 
     return (check, frozenset(pairs - {None}))
 
 
+LOST: Shape = ("a committed record is gone",)
+"""The shape for a partition that lacks a record that an earlier copy had below a high watermark."""
+
+
 def shape_of_fenced_elections(electable: bool) -> Shape:
     """Return the shape for a partition in which fenced brokers were elected.
 

@@ -12,18 +12,20 @@ from collections.abc import Callable, Iterable, Iterator
 
 import attrs
 
+from leadline.brokers.reproduction import LOSS_PROPERTIES
 from leadline.checker.properties import Property
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
 from leadline.invariants.audit.partition import OF_SPECS
 from leadline.invariants.audit.releases import ReleaseRange
 from leadline.invariants.audit.result import AuditResult, Finding, Shape
-from leadline.invariants.audit.shapes import shape_of, shape_of_fenced_elections
+from leadline.invariants.audit.shapes import LOST, shape_of, shape_of_fenced_elections
 from leadline.invariants.leadership import leaders_elected_alive
 from leadline.invariants.view import Complaint, PartitionView
 from leadline.model.kafka.state import Partition
 from leadline.reports.bugs import SHIPPED, Bug, read_archive
 from leadline.reports.loading import explore_command
+from leadline.reports.reality.counterexamples import kept
 
 MOST_NAMED = 3
 """The maximum number of bugs that are named for one finding."""
@@ -64,7 +66,7 @@ class Counterexample:
 
 def known(releases: ReleaseRange, tell: Callable[[str], None] = lambda title: None) -> Iterator[Counterexample]:
     """Search for each known bug that affects a release in the given range. Search in the last affected release of the
-    range.
+    range, unless a trace of it is kept.
 
     Parameters:
         releases: the range of releases.
@@ -80,10 +82,13 @@ def known(releases: ReleaseRange, tell: Callable[[str], None] = lambda title: No
         tell(f"{bug.ticket} ({releases.text})")
         runs = [run for run in archive.runs(bug) if run.part == "affected"]
         run = [run for run in runs if _column_name(run.spec.name) in releases.names][-1]
-        result = run.searched()
-        if result.interrupted:
-            raise KeyboardInterrupt
-        for trace in result.result.properties[0].traces[:1]:
+        trace = kept(run)
+        if trace is None:
+            result = run.searched()
+            if result.interrupted:
+                raise KeyboardInterrupt
+            trace = next(iter(result.result.properties[0].traces), None)
+        if trace is not None:
             yield Counterexample(bug, trace, releases, shapes_at_end(trace))
 
 
@@ -104,6 +109,8 @@ def shapes_at_end(trace: Trace[PartitionView]) -> frozenset[Shape]:
     for before, after in zip(trace.states[-2:-1], trace.states[-1:], strict=True):
         if isinstance(before, Partition) and _complaints(leaders_elected_alive, before, after):
             shapes.add(shape_of_fenced_elections(after.quorum.leader in before.quorum.isr | before.quorum.elr))
+    if trace.about is not None and trace.about.name in LOSS_PROPERTIES:
+        shapes.add(LOST)
     return frozenset(shapes)
 
 
@@ -148,7 +155,8 @@ def _with_examples(finding: Finding, found: list[Counterexample], *, complete: b
         names = "; ".join(
             f"{each.title} ({each.trace.spec.name}, {counted(len(each.trace), 'state')})" for each in alike[:MOST_NAMED]
         )
-        sentence = f"a known bug ends in the same way: {names}. To search for it: {alike[0].command}"
+        how = "loses committed records, too" if finding.shape == LOST else "ends in the same way"
+        sentence = f"a known bug {how}: {names}. To search for it: {alike[0].command}"
     elif complete:
         sentence = (
             f"no archived trace ends exactly so: each bug that `leadline bugs` has for {finding.releases.text} ends "

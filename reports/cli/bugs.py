@@ -22,6 +22,7 @@ from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.diagnosis import Diagnosis, diagnose, lines
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats import FORMATS
+from leadline.reports.narrative import told
 from leadline.reports.terminal.console import STYLES, WrappedBounds, console
 from leadline.reports.terminal.progress import progress_line
 from leadline.reports.terminal.trace import show_traces
@@ -95,6 +96,11 @@ def _show(out: Console, outcomes: Sequence[BugResult], *, with_trace: bool) -> N
     out.print(Padding(WrappedBounds(bounds), (0, 2)))
     if with_trace and bug.note:
         out.print(Padding(Text(bug.note), (0, 2)))
+    if with_trace and (about := told(outcomes[0])) is not None:
+        parts = Table.grid(padding=(0, 2))
+        for name, text in about.lines.items():
+            parts.add_row(Text(name, style="bold"), Text(visible(text)))
+        out.print(Padding(parts, (1, 2)))
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for outcome in described(outcomes):
         table.add_row(*_row(outcome))

@@ -12,6 +12,7 @@ from leadline.reports.bug_report import BugsReport, comparison, described, later
 from leadline.reports.bugs import Bug, BugResult
 from leadline.reports.diagnosis import lines
 from leadline.reports.html import Chapter, chapter, page, rendered
+from leadline.reports.narrative import told
 from leadline.reports.origin import Origin
 from leadline.reports.traces.story import story_of
 
@@ -48,6 +49,7 @@ class _Section:
         rows: the searches.
         diagnosis: the lines of the diagnosis.
         comparison: the command that compares the last affected release with the fixed release, or an empty string.
+        narrative: what an operator has to know, keyed by headings.
     """
 
     bug: Bug
@@ -56,6 +58,7 @@ class _Section:
     rows: tuple[_Row, ...]
     diagnosis: tuple[str, ...]
     comparison: str
+    narrative: dict[str, str]
 
 
 def bugs_page(report: BugsReport) -> str:
@@ -76,6 +79,7 @@ def bugs_page(report: BugsReport) -> str:
                 rows=tuple(_rows(own, link)),
                 diagnosis=tuple(lines(diagnosis)) if diagnosis is not None else (),
                 comparison=comparison(own),
+                narrative=about.lines if (about := told(own[0])) is not None else {},
             )
         )
     names = [section.bug.ticket for section in sections] or [bug.ticket for bug in report.unreached]

@@ -1007,6 +1007,29 @@ def test_what_was_committed_at_the_earlier_moment_and_is_gone(tmp_path: Path) ->
     (finding, *_) = [each for each in result.errors if each.check == "committed_kept"]
     assert finding.offset == 6
     assert "had 6-9@1" in finding.sentence
+    assert finding.sentence.endswith("no copy has it")
+    assert all("can be elected safely" not in line for line in finding.situation)
+
+
+def test_a_copy_that_still_has_what_another_one_lost_is_named(tmp_path: Path) -> None:
+    before, after = small_cluster(tmp_path / "a"), small_cluster(tmp_path / "b")
+    later(after)
+    after.log(1).segments = [(0, [*standard_batches()[:3], batch(6, 6, 2)])]
+    (finding, *_) = [each for each in compared(before, after).errors if each.check == "committed_kept"]
+    assert finding.brokers == (1,)
+    assert finding.sentence.endswith("broker 2 and broker 3 still have it")
+
+
+def test_a_bug_that_loses_committed_records_is_named_for_two_moments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = small_cluster(tmp_path / "a"), small_cluster(tmp_path / "b")
+    later(after)
+    for disk in after.disks.values():
+        disk.logs["topic", 0].segments = [(0, [*standard_batches()[:3], batch(6, 6, 2)])]
+    monkeypatch.setattr(counterexamples, "SHIPPED", short_archive(tmp_path, "KAFKA-15495"))
+    said = context_of(compared(before, after), "committed_kept")
+    assert said.startswith("a known bug loses committed records, too: KAFKA-15495: Last replica standing")
 
 
 def test_a_high_watermark_that_goes_back_within_an_epoch(tmp_path: Path) -> None:
