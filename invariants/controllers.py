@@ -257,3 +257,78 @@ def two_controllers_act(state: Cluster) -> bool:
 def last_controller_takes_over(state: Cluster) -> bool:
     last = state.bounds.controllers - 1
     return state.is_controller(last) and state.registry.controller_epoch > 1 and not state.controllers[0].active
+
+
+# --- the situations in which bugs of the archive do harm: see `leadline.invariants.situations` -----------------------
+
+
+@witness("a broker has registered again, and the controller knows only its earlier registration")
+def registered_again_unread(state: Cluster) -> bool:
+    return any(
+        known not in (0, born)
+        for controller in state.controllers
+        if controller.active
+        for known, born in zip(controller.known, state.registry.births, strict=bool(controller.known))
+    )
+
+
+@witness("a broker of the ISR is gone when a controller starts")
+def member_gone_at_failover(state: Cluster) -> bool:
+    registry = state.registry
+    return registry.controller_epoch > 1 and not all(registry.registered[broker] for broker in state.quorum.isr)
+
+
+@witness("a controller that was replaced believes that it is the controller")
+def controller_was_replaced(state: Cluster) -> bool:
+    return any(each.active and number != state.registry.controller for number, each in enumerate(state.controllers))
+
+
+@witness("a reassignment is cancelled, and a broker that was being added has a replica")
+def cancelled_with_replica(state: Cluster) -> bool:
+    return state.spent.cancellations > 0 and any(
+        replica.leader is not None and broker not in state.assignment.replicas
+        for broker, replica in enumerate(state.replicas)
+    )
+
+
+@witness("a controller is asked to let a broker shut down that has registered again since")
+def shutdown_asked_before_restart(state: Cluster) -> bool:
+    births = state.registry.births
+    return any(epoch != births[broker] for each in state.controllers for broker, epoch in each.asked)
+
+
+@witness("a leader asks a former controller for a change of the ISR, in a leader epoch that it does not know")
+def former_controller_asked(state: Cluster) -> bool:
+    return any(
+        replica.proposal is not None
+        and controller.partition is not None
+        and controller.epoch == state.heard[leader].asks
+        and controller.partition.epoch < replica.epoch
+        for leader, replica in state.believed_leaders()
+        for controller in state.controllers
+    )
+
+
+@witness("a leader has lost the end of its log, and starts again in the leader epoch in which it led")
+def leader_back_with_lost_end(state: Cluster) -> bool:
+    leader = state.quorum.leader
+    return state.spent.lossy_crashes > 0 and leader is not None and state.replicas[leader].leader != leader
+
+
+@witness("a broker has created /controller, and takes its election for failed")
+def own_election_unknown(state: Cluster) -> bool:
+    number = state.registry.controller
+    return state.spent.lost_elections > 0 and number is not None and not state.controllers[number].active
+
+
+SITUATIONS = (
+    registered_again_unread,
+    member_gone_at_failover,
+    controller_was_replaced,
+    cancelled_with_replica,
+    shutdown_asked_before_restart,
+    former_controller_asked,
+    leader_back_with_lost_end,
+    own_election_unknown,
+)
+"""Checked only if they are named."""

@@ -115,6 +115,21 @@ def joins_between_watermark_and_epoch(state: Partition) -> bool:
     )
 
 
+@witness("a follower outside the ISR has the records below the high watermark of its leader, which has some")
+def caught_up_outside_isr(state: Partition) -> bool:
+    return any(
+        broker not in leader.isr and follower.log.end_offset >= leader.high_watermark > 0
+        for broker, follower, leader in _followers(state)
+    )
+
+
+@witness("a follower has asked where to truncate, and its leader is down")
+def asks_leader_that_is_down(state: Partition) -> bool:
+    return any(
+        each.truncating and each.leader is not None and not state.replicas[each.leader].up for each in state.replicas
+    )
+
+
 @witness("a follower fetches from an offset up to which its log is not that of its leader")
 def fetches_while_diverging(state: Partition) -> bool:
     return any(

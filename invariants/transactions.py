@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from leadline.checker.properties import invariant, step_invariant, step_witness, witness
 from leadline.model.txn.consume import read_committed, read_uncommitted, stable
-from leadline.model.txn.messages import ABORT, COMMIT, InitProducerId
+from leadline.model.txn.messages import ABORT, COMMIT, EndTxn, InitProducerId, Produce
 from leadline.model.txn.partition import NO_EPOCH, Data, Marker
 from leadline.model.txn.state import (
     COMPLETE_ABORT,
@@ -18,6 +18,7 @@ from leadline.model.txn.state import (
     EMPTY,
     FENCED,
     ONGOING,
+    OPEN,
     PREPARE_ABORT,
     PREPARE_COMMIT,
     Transactions,
@@ -251,6 +252,72 @@ def lso_below_hw(state: Transactions) -> bool:
 def two_partitions_committed(before: Transactions, after: Transactions) -> bool:
     written = [each.log[-1] for each in after.partitions if each.log]
     return before != after and sum(isinstance(each, Marker) and each.result == COMMIT for each in written) > 1
+
+
+# --- the situations in which bugs of the archive do harm: see `leadline.invariants.situations` -----------------------
+
+
+@witness("the coordinator aborts a transaction after its time-out, and the producer has not noticed")
+def expired_unnoticed(state: Transactions) -> bool:
+    aborting = state.coordinator.state in (PREPARE_ABORT, COMPLETE_ABORT)
+    return state.spent.expiries > 0 and aborting and any(each.mode == OPEN for each in state.producers)
+
+
+@witness("a late record comes after the marker of its transaction")
+def late_record_after_marker(state: Transactions) -> bool:
+    return any(
+        isinstance(request, Produce) and any(isinstance(entry, Marker) for entry in _log(state, request.partition))
+        for request in state.late
+    )
+
+
+def _log(state: Transactions, partition: int) -> tuple[object, ...]:
+    return state.partitions[partition].log
+
+
+@witness("a late request to end a transaction is in flight during the next transaction")
+def late_end_in_next_transaction(state: Transactions) -> bool:
+    return state.coordinator.state == ONGOING and any(
+        isinstance(request, EndTxn) and request.transaction < state.begun for request in state.late
+    )
+
+
+@witness("a transaction has ended on a partition since the leader verified a record that it has not appended yet")
+def verified_before_the_end(state: Transactions) -> bool:
+    return any(
+        isinstance(request, Produce)
+        and request.verified
+        and any(isinstance(entry, Marker) for entry in _log(state, request.partition))
+        for request in state.requests()
+    )
+
+
+@witness("a producer writes to a partition on which the marker of its last transaction is not written yet")
+def writes_before_marker(state: Transactions) -> bool:
+    return any(
+        isinstance(request, Produce) and request.transaction > 1 and request.partition in state.coordinator.unclosed
+        for request in state.requests()
+    )
+
+
+@witness("a producer repeats a request for a higher epoch, and the coordinator has failed over since the first one")
+def bump_repeated_after_failover(state: Transactions) -> bool:
+    coordinator = state.coordinator
+    return coordinator.coordinator_epoch > 0 and any(
+        isinstance(request, InitProducerId) and request.expected is not None and request.expected < coordinator.epoch
+        for request in state.requests()
+    )
+
+
+SITUATIONS = (
+    expired_unnoticed,
+    late_record_after_marker,
+    late_end_in_next_transaction,
+    verified_before_the_end,
+    writes_before_marker,
+    bump_repeated_after_failover,
+)
+"""Checked only if they are named."""
 
 
 def distance_to_hanging(state: Transactions) -> float:

@@ -50,7 +50,7 @@ def _spec(column: Column, protocol: Protocol) -> Spec[state.Cluster]:
         initial_states=functools.partial(state.initial_states, protocol=protocol),
         actions=actions_of(protocol),
         properties=PROPERTIES,
-        optional=OPTIONAL,
+        optional=(*OPTIONAL, *controllers.SITUATIONS),
         bounds=column.bounds,
         distance=logs.distance_to_divergence,
         drawing=drawing.DRAWING,

@@ -48,7 +48,7 @@ def _spec(column: Column, protocol: Protocol) -> Spec[state.Transactions]:
         initial_states=functools.partial(state.initial_states, protocol=protocol),
         actions=actions_of(protocol),
         properties=PROPERTIES,
-        optional=LIVENESS,
+        optional=(*LIVENESS, *transactions.SITUATIONS),
         cut=failures.cannot_expire_again,
         bounds=column.bounds,
         distance=transactions.distance_to_hanging,

@@ -37,12 +37,13 @@ def answers_page(run: SuiteRun) -> Iterator[str]:
 
 def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
     name, sentence = f"`{visible(item.property.name)}`", visible(item.property.sentence)
+    if item.property.kind.is_witness:
+        reached = f"reached in {len(item.traces[0])} states" if item.traces else "**not reached**"
+        yield f"- Rests on {name}, {reached}: {sentence}."
+        return
     if item.verdict is not Verdict.VIOLATED:
         verdict = PREMISE_FALSE[item.verdict] if item.premise is False else item.verdict.value
         yield f"- {name} **{verdict}**, {distinct:,} states searched: {sentence}."
-        return
-    if not item.traces:
-        yield f"- {name} is **not reached**, {distinct:,} states searched: {sentence}."
         return
     trace = item.traces[0]
     yield from (f"- {name} is **violated**, by a trace of {len(trace)} states: {sentence}.", "")
