@@ -356,7 +356,7 @@ class Spec(Generic[S]):
         return attrs.evolve(self, bounds=change_bounds(self.bounds, changes))
 
     def with_properties(self, names: Iterable[str]) -> Spec[S]:
-        """Return a copy of the spec that is restricted to the given properties.
+        """Return a copy of the spec that is restricted to the given properties. Optional witnesses stay optional.
 
         Parameters:
             names: the names of the properties to keep. The name of a property with parameters stands for all its
@@ -380,7 +380,7 @@ class Spec(Generic[S]):
         return attrs.evolve(
             self,
             properties=[item for item in chosen if item is not DEADLOCK],
-            optional=(),
+            optional=[item for item in self.optional if item.kind.is_witness and item not in chosen],
             rests_on=[name for name in self.rests_on if name in wanted],
             check_deadlock=DEADLOCK in chosen,
             final=self.final if DEADLOCK in chosen else None,

@@ -318,7 +318,7 @@ def leader_back_with_lost_end(state: Cluster) -> bool:
 @witness("a broker has created /controller, and takes its election for failed")
 def own_election_unknown(state: Cluster) -> bool:
     number = state.registry.controller
-    return state.spent.lost_elections > 0 and number is not None and not state.controllers[number].active
+    return number is not None and not state.controllers[number].active and not state.may("lost_elections")
 
 
 SITUATIONS = (
