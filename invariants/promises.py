@@ -193,6 +193,12 @@ def durable_after_few_unclean_stops(state: Partition) -> Iterator[Complaint]:
         yield from _lost(state, state.acked, "was acknowledged by")
 
 
+LOSS_PROPERTIES = (
+    *("committed_never_lost", "acked_never_lost"),
+    *("durable_as_promised", "durable_after_few_unclean_stops"),
+)
+"""Properties whose violation loses a record that was acknowledged or read."""
+
 PROMISES = tuple(
     item.name
     for item in (

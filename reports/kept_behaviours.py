@@ -11,10 +11,13 @@ import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace, complaint_at_end
+
+if TYPE_CHECKING:
+    from leadline.reports.bugs import BugSearch
 
 FILE = Path(__file__).parent / "reality" / "counterexamples.jsonl"
 
@@ -52,6 +55,21 @@ def executed(spec: Spec[Any], steps: Sequence[str]) -> Trace[Any] | None:
 
     states = next(filter(None, (continued([state]) for state in spec.initials())), None)
     return None if states is None else Trace(spec, states, instances, about)
+
+
+def kept(run: BugSearch, file: Path = FILE) -> Trace[Any] | None:
+    """Read the counterexample for a search from the file, and return it.
+
+    Returns:
+        The counterexample, or None if the file does not contain it or the model no longer allows its steps.
+    """
+    steps = read_kept(file).get(key_of(run))
+    return None if steps is None else executed(run.spec, steps)
+
+
+def key_of(run: BugSearch) -> tuple[str, str]:
+    """Return the key of the counterexample for a search in `read_kept`."""
+    return run.bug.ticket, run.spec.name
 
 
 @functools.cache

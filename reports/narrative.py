@@ -16,22 +16,19 @@ import attrs
 from leadline.checker.bounds import describe_bounds
 from leadline.checker.result import Verdict
 from leadline.checker.trace import Trace
+from leadline.invariants.promises import LOSS_PROPERTIES
 from leadline.model.history import short
 from leadline.model.kafka.bounds import NO_LIMIT
 from leadline.model.kafka.releases import RELEASES
 from leadline.model.kafka.state import Partition, Promise
 from leadline.reports.bugs import SETTINGS, Archive, Bug, BugResult, command_for, read_archive
-from leadline.reports.kept_behaviours import executed
-from leadline.reports.reality.counterexamples import kept
+from leadline.reports.kept_behaviours import executed, kept
 from leadline.reports.terminal.progress import progress_line
 
 SEVERITIES = ("critical", "high", "medium", "low")
 """The severities, the most severe first."""
 
-OF_DATA = (
-    *("committed_never_lost", "acked_never_lost", "durable_as_promised", "durable_after_few_unclean_stops"),
-    *("log_matching", "logs_prefix_consistent", "no_lost_write", "no_aborted_read"),
-)
+OF_DATA = (*LOSS_PROPERTIES, "log_matching", "logs_prefix_consistent", "no_lost_write", "no_aborted_read")
 """Properties whose violation means that what clients wrote or read is wrong."""
 
 OF_CANDIDATES = ("strong_isr", "weak_isr", "isr_joined_with_all")
@@ -167,12 +164,9 @@ def _lost(state: Any) -> Iterator[str]:
             continue
         holders = [broker for broker in range(len(state.replicas)) if _has(state, broker, promise)]
         known = "acknowledged" if (promise.record, promise.offset) in acked else "readable by consumers"
-        where = ", ".join(f"broker {each}{'' if state.replicas[each].up else ', which is down'}" for each in holders)
-        on = (
-            f"{len(holders)} of {len(state.replicas)} brokers still have it ({where})"
-            if holders
-            else "no broker has it"
-        )
+        where = " and ".join(f"broker {each}{'' if state.replicas[each].up else ' (down)'}" for each in holders)
+        count = f"{len(holders)} of {len(state.replicas)} copies {'has' if len(holders) == 1 else 'have'} it"
+        on = f"{count}, on {where}" if holders else "no copy has it"
         yield f"{short(promise.record)}, which was {known}: the leader, broker {leader}, lacks it; {on}"
 
 

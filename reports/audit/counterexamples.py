@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 import attrs
 
-from leadline.brokers.reproduction import LOSS_PROPERTIES
 from leadline.checker.properties import Property
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
@@ -21,11 +20,12 @@ from leadline.invariants.audit.releases import ReleaseRange
 from leadline.invariants.audit.result import AuditResult, Finding, Shape
 from leadline.invariants.audit.shapes import LOST, shape_of, shape_of_fenced_elections
 from leadline.invariants.leadership import leaders_elected_alive
+from leadline.invariants.promises import LOSS_PROPERTIES
 from leadline.invariants.view import Complaint, PartitionView
 from leadline.model.kafka.state import Partition
 from leadline.reports.bugs import SHIPPED, Bug, read_archive
+from leadline.reports.kept_behaviours import kept
 from leadline.reports.loading import explore_command
-from leadline.reports.reality.counterexamples import kept
 
 MOST_NAMED = 3
 """The maximum number of bugs that are named for one finding."""

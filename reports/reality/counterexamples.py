@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from leadline.brokers.errors import Unmakeable
@@ -22,7 +21,7 @@ from leadline.checker.support.durable import replace_file
 from leadline.checker.trace import Trace
 from leadline.reports.bugs import BugSearch
 from leadline.reports.hunt.cures import archive_with_causes
-from leadline.reports.kept_behaviours import FILE, executed, read_kept
+from leadline.reports.kept_behaviours import FILE, kept, key_of, read_kept
 from leadline.reports.reality.schedules import affected_release, bug_of, fixed_release, schedules_of
 from leadline.reports.terminal.progress import progress_line
 
@@ -39,16 +38,6 @@ def counterexample(run: BugSearch) -> Trace[Any]:
     return kept(run) or searched(run)
 
 
-def kept(run: BugSearch, file: Path = FILE) -> Trace[Any] | None:
-    """Read the counterexample for a search from the file, and return it.
-
-    Returns:
-        The counterexample, or None if the file does not contain it or the model no longer allows its steps.
-    """
-    steps = read_kept(file).get(_key(run))
-    return None if steps is None else executed(run.spec, steps)
-
-
 def searched(run: BugSearch) -> Trace[Any]:
     """Search for a counterexample, and show the progress of the search.
 
@@ -62,16 +51,12 @@ def searched(run: BugSearch) -> Trace[Any]:
     return result.properties[0].traces[0]
 
 
-def _key(run: BugSearch) -> tuple[str, str]:
-    return run.bug.ticket, run.spec.name
-
-
 def _written(run: BugSearch) -> Trace[Any]:
     """Return the counterexample for a search. Add it to the file if the file does not contain it yet."""
     found = kept(run)
     if found is None:
         found = searched(run)
-        every = read_kept(FILE) | {_key(run): [repr(instance) for instance in found.instances]}
+        every = read_kept(FILE) | {key_of(run): [repr(instance) for instance in found.instances]}
         lines = [json.dumps({"ticket": key[0], "spec": key[1], "steps": every[key]}) for key in sorted(every)]
         replace_file(FILE, ("\n".join(lines) + "\n").encode())
         read_kept.cache_clear()

@@ -27,7 +27,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.trace import Trace
 from leadline.reports.bugs import NO_TICKET, Archive, Bug, BugSearch
 from leadline.reports.hunt.cures import archive_with_causes
-from leadline.reports.reality.counterexamples import kept
+from leadline.reports.kept_behaviours import kept
 from leadline.reports.reality.schedules import affected_release, bug_of, fixed_release, schedules_of
 
 PAGE = Path(__file__).resolve().parents[1] / "pages" / "reality.md"

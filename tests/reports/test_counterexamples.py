@@ -11,9 +11,8 @@ from leadline.checker.trace import complaint_at_end
 from leadline.model.kafka.releases import RELEASES
 from leadline.reports.bugs import BugSearch
 from leadline.reports.hunt.cures import archive_with_causes
-from leadline.reports.kept_behaviours import FILE, executed
+from leadline.reports.kept_behaviours import FILE, executed, kept
 from leadline.reports.loading import load_spec
-from leadline.reports.reality.counterexamples import kept
 from leadline.reports.reality.schedules import bug_of
 
 ARCHIVE = archive_with_causes()

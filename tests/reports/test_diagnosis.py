@@ -20,10 +20,9 @@ from leadline.checker.state import component
 from leadline.checker.trace import Trace
 from leadline.reports.bugs import Bug, read_archive
 from leadline.reports.diagnosis import Change, diagnose, lines
-from leadline.reports.kept_behaviours import FILE, read_kept
+from leadline.reports.kept_behaviours import FILE, kept, read_kept
 from leadline.reports.left_out_steps import world_without
 from leadline.reports.loading import load_spec
-from leadline.reports.reality.counterexamples import kept
 from leadline.reports.rule_tables import rule_table
 from tests.suite.command import call
 from tests.suite.samples import EVERY, sampled

@@ -18,8 +18,7 @@ from leadline.model.kafka.mistakes import the_leader_alone
 from leadline.model.kafka.releases import column_of
 from leadline.reports.bugs import read_archive
 from leadline.reports.differences import differing_rules
-from leadline.reports.kept_behaviours import executed
-from leadline.reports.reality.counterexamples import kept
+from leadline.reports.kept_behaviours import executed, kept
 from leadline.reports.traces.story import what_happened
 from tests.model.kafka_mutants import of_release
 from tests.specs.refusals import refused
