@@ -21,8 +21,12 @@ from leadline.model.kafka.state import Partition
 class IsrObservations(Observer):
     """Makes the observations of the changes of the ISR that leaders ask for."""
 
-    def proposed(self, window: Window, leader: int, epoch: int | None, isr: frozenset[int]) -> Observation[Partition]:
-        """A leader has sent an AlterPartition request. Several brokers may leave the ISR at once."""
+    def proposed(
+        self, window: Window, leader: int, epoch: int | None, isr: frozenset[int], *, outdated: bool | None = None
+    ) -> Observation[Partition]:
+        """A leader has sent an AlterPartition request. Several brokers may leave the ISR at once. `outdated` is whether
+        the request names the broker epoch of an earlier run of a member, or None if this is not known.
+        """
 
         def apply(state: Partition) -> Iterator[Partition]:
             replica = state.replicas[leader]
@@ -30,7 +34,9 @@ class IsrObservations(Observer):
                 return
             if replica.proposal is not None:
                 if replica.proposal.isr == isr and replica.proposal.sent:
-                    yield state
+                    named = replica.proposal.outdated if outdated is None else outdated
+                    proposing = attrs.evolve(replica, proposal=attrs.evolve(replica.proposal, outdated=named))
+                    yield state.with_replica(leader, proposing)
                 return
             leaving = replica.isr - isr
             if not leaving or isr - replica.isr:
