@@ -73,6 +73,10 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
                 requests.pop()
             continue
         window = context.window(frame.passed, answer.arrived, frame, answer)
+        own, known = frame.body.get("BrokerEpoch", NONE), _registered(read, frame.source, answer.arrived)
+        if own != NONE and known and own not in known:  # `ClusterControlManager.checkBrokerEpoch`
+            why = f"broker {leader} has registered with {' or '.join(map(str, sorted(known)))}"
+            yield make.contradicted(window, f"the controller handles a request of the broker epoch {own}", why)
         refused = said("AlterPartition", told.get("ErrorCode", 0))
         if refused != DONE:
             election = _election(context, explained, frame, refused)
@@ -84,10 +88,10 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
             requests.pop()
             result = read.replica(decision.leader), read.epoch(decision.epoch), read.isr(list(decision.isr))
             window = attrs.evolve(window, latest=min(answer.arrived, decision.latest))
-            yield make.proposal_handled(window, leader, result, decision.assignment)
+            yield make.proposal_handled(window, leader, result, decision.assignment, elr=_elr(read, decision))
             continue
         result = read.replica(told["LeaderId"]), read.epoch(told["LeaderEpoch"]), read.isr(told["Isr"])
-        assignment = None
+        assignment = elr = None
         unexplained = same.get((told["LeaderEpoch"], frozenset(told["Isr"])), [])
         for place, number in enumerate(unexplained):
             decision = decisions[number]
@@ -95,10 +99,10 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
                 explained.add(unexplained.pop(place))
                 requests.pop()
                 window = attrs.evolve(window, latest=min(answer.arrived, decision.latest))
-                assignment = decision.assignment
+                assignment, elr = decision.assignment, _elr(read, decision)
                 yield from _of_other_version(context, frame, answer, decision)
                 break
-        yield make.proposal_handled(window, leader, result, assignment)
+        yield make.proposal_handled(window, leader, result, assignment, elr=elr)
 
 
 def _election(context: Context, explained: set[int], frame: Seen, refused: str | None) -> int | None:
@@ -139,27 +143,33 @@ def _of_other_version(
         )
 
 
+def _elr(read: PartitionRecording, decision: Decision) -> tuple[frozenset[int], ...] | None:
+    """Return the ELR and the last known leaders after a decision, with the numbers of the model."""
+    return None if decision.elr is None else tuple(read.isr(list(each)) for each in decision.elr)
+
+
 def _names_another_run(context: Context, frame: Seen, part: Body) -> bool | None:
     """Return whether an AlterPartition request names another broker epoch of a member than the one with which the
     member has registered (KIP-903), or None if it names none, or registrations are not recorded.
     """
-    read, members = context.read, part.get("NewIsrWithEpochs") or ()
-    known: dict[object, set[int]] = {}
+    named = {each["BrokerId"]: each.get("BrokerEpoch", NONE) for each in part.get("NewIsrWithEpochs") or ()}
+    known = {broker: _registered(context.read, broker, frame.arrived) for broker in named}
+    found = [epoch in known[broker] for broker, epoch in named.items() if epoch != NONE and known[broker]]
+    return not all(found) if found else None
+
+
+def _registered(read: PartitionRecording, broker: object, at: float) -> set[int]:
+    """Return the broker epochs with which a broker may be registered at a time. There are several if the answer to a
+    registration comes later.
+    """
+    epochs: set[int] = set()
     for each in read.frames:
         answer = read.answer.get(each.number)
-        if each.api == "BrokerRegistration" and answer is not None and not answer.body.get("ErrorCode"):
+        if each.api == "BrokerRegistration" and each.source == broker and each.arrived <= at and answer is not None:
             epoch = answer.body.get("BrokerEpoch", NONE)
-            begun = known.setdefault(each.source, set())
-            if answer.arrived <= frame.arrived:
-                begun.clear()
-            if each.arrived <= frame.arrived:  # its answer may come while the request is under way
-                begun.add(epoch)
-    found = [
-        each["BrokerEpoch"] in known[each["BrokerId"]]
-        for each in members
-        if each.get("BrokerEpoch", NONE) != NONE and known.get(each["BrokerId"], {NONE}) != {NONE}
-    ]
-    return not all(found) if found else None
+            if not answer.body.get("ErrorCode") and epoch != NONE:
+                epochs = {epoch} if answer.arrived <= at else {*epochs, epoch}
+    return epochs
 
 
 def _may_propose_since(read: PartitionRecording, frame: Seen, answered: list[float]) -> float:
@@ -193,7 +203,7 @@ def _decided(context: Context, decision: Decision, requests: list[Seen]) -> Obse
     window = Window(decision.earliest, decision.latest, (decision.frame,))
     isr = read.isr(list(decision.isr))
     replicas = decision.assignment, decision.is_reassigned
-    elr = None if decision.elr is None else tuple(read.isr(list(each)) for each in decision.elr)
+    elr = _elr(read, decision)
     assigned = any(
         frame.api == "AssignReplicasToDirs" and frame.request and (frame.passed or NEVER) <= decision.latest
         for frame in read.frames

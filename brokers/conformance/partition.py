@@ -158,9 +158,10 @@ class PartitionRecording:
             return self._values.setdefault(text, len(self._values))
         return MOST_NUMBERED + int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
-    def records(self, batches: Body | None) -> tuple[tuple[int | None, int | None], ...]:
+    def records(self, batches: Body | None, *, has_offsets: bool = False) -> tuple[tuple[int | None, int | None], ...]:
         """Return a (value, epoch) pair for each record in the given batches. A value or epoch that was not recorded is
-        None. `LEFT_OUT` is the value for an offset without a record, since no log is compacted.
+        None. If `has_offsets`, a broker has given the records their offsets; then `LEFT_OUT` is the value for an offset
+        without a record, since no log is compacted.
         """
         if not batches:
             return ()
@@ -172,11 +173,14 @@ class PartitionRecording:
         following: int | None = None
         for batch in batches["batches"]:
             first, last, epoch = batch["first"], batch["last"], self._epoch_of(batch)
-            if following is not None and first != following:
+            if has_offsets and following is not None and first != following:
                 found.append((LEFT_OUT, epoch))
             following = last + 1
             if batch["records"] is None:
                 found += [(None, epoch)] * (last - first + 1)
+                continue
+            if not has_offsets:
+                found += [(self.value(record), epoch) for record in batch["records"]]
                 continue
             values = {record["offset"]: self.value(record) for record in batch["records"]}
             if len(values) < len(batch["records"]) or not values.keys() <= set(range(first, last + 1)):
@@ -199,7 +203,7 @@ class PartitionRecording:
 
         A response contains whole batches, so it can begin with records before `offset`.
         """
-        records = self.records(batches)
+        records = self.records(batches, has_offsets=True)
         if not batches or not records:
             return None, ()
         first: int = batches["batches"][0]["first"]

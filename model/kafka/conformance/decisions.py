@@ -107,8 +107,7 @@ class DecisionObservations(Observer):
         def is_so(state: Partition) -> bool:
             quorum = state.quorum
             led = quorum.leader == leader and epoch in (None, quorum.epoch) and quorum.isr == isr
-            eligible = elr is None or (quorum.elr == elr[0] and _is_last_known(quorum, elr[1]))
-            return led and eligible and are_replicas(state, assignment)
+            return led and are_eligible(quorum, elr) and are_replicas(state, assignment)
 
         def was_so(state: Partition) -> bool:
             same_order = assignment is None or state.assignment.replicas == assignment.replicas
@@ -247,12 +246,16 @@ class DecisionObservations(Observer):
         return self._made(window, label, apply, why, name, optional=optional)
 
 
-def _is_last_known(quorum: Quorum, wanted: frozenset[int]) -> bool:
-    """Return whether a quorum has the last known leader that a record names. With none or several, no broker is
-    elected because it is the last known leader.
+def are_eligible(quorum: Quorum, wanted: tuple[frozenset[int], ...] | None) -> bool:
+    """Return whether a quorum has the given ELR and last known leader. If `wanted` is None, return True.
+
+    If a record names no last known leader, or several, no broker is elected because it is the last known leader.
     """
-    known = quorum.last_known_leader
-    return (frozenset() if known is None else {known}) == (wanted if len(wanted) == 1 else frozenset())
+    if wanted is None:
+        return True
+    (elr, last), known = wanted, quorum.last_known_leader
+    named = last if len(last) == 1 else frozenset()
+    return quorum.elr == elr and (frozenset() if known is None else frozenset({known})) == named
 
 
 def are_replicas(state: Partition, wanted: Assignment | None) -> bool:

@@ -9,7 +9,7 @@ import attrs
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.broker import Replica
-from leadline.model.kafka.conformance.decisions import are_replicas
+from leadline.model.kafka.conformance.decisions import are_eligible, are_replicas
 from leadline.model.kafka.conformance.errors import INELIGIBLE, OLDER_EPOCH, OTHER_VERSION
 from leadline.model.kafka.conformance.observer import Observer, Window
 from leadline.model.kafka.conformance.seen import UNKNOWN, epoch_in_words
@@ -74,10 +74,12 @@ class IsrObservations(Observer):
         assignment: Assignment | None = None,
         *,
         reason: str | None = None,
+        elr: tuple[frozenset[int], ...] | None = None,
     ) -> Observation[Partition]:
         """The controller has handled an AlterPartition request. `result` is the leader, epoch and ISR afterwards, or
         None if the controller has rejected the request. `assignment` is the replicas afterwards, or None if they are
-        not known or never change. `reason` is what the error says (see `errors`).
+        not known or never change. `reason` is what the error says (see `errors`). `elr` is as in
+        `decided`.
         """
 
         def is_reason(state: Partition) -> bool:
@@ -100,6 +102,7 @@ class IsrObservations(Observer):
                 elif (
                     (quorum.leader, quorum.isr) == (result[0], result[2])
                     and result[1] in (None, quorum.epoch)
+                    and are_eligible(quorum, elr)
                     and are_replicas(after, assignment)
                 ):
                     yield after
