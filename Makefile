@@ -67,11 +67,11 @@ mutants: $(VENV)/installed-test
 TRIES ?= 1
 real: $(VENV)/installed-test
 	$(BIN)/python -m pytest -p no:xdist -m real tests/brokers $(OPTIONS)
-	$(BIN)/python -m leadline.reports.reality.successes --tries $(TRIES) $(TICKETS)
+	$(BIN)/python -m leadline.reports.kafka.broker_runs.successes --tries $(TRIES) $(TICKETS)
 
 pages: $(VENV)/installed-test
-	$(BIN)/python -m leadline.reports.reality.counterexamples
-	$(BIN)/python -m leadline.reports.narrative > $(VENV)/bugs.md && mv $(VENV)/bugs.md reports/pages/findings/bugs.md
+	$(BIN)/python -m leadline.reports.kafka.broker_runs.counterexamples
+	$(BIN)/python -m leadline.reports.kafka.narrative > $(VENV)/bugs.md && mv $(VENV)/bugs.md reports/pages/findings/bugs.md
 	$(MAKE) --jobs=2 page-matrix page-mutants page-states page-transactions page-control page-costs page-designs page-answers page-confirmed
 	$(BIN)/python -m tests.documents.pictures
 
@@ -79,9 +79,9 @@ page-answers:
 	$(BIN)/leadline check answers --answers $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
 
 page-confirmed:
-	$(BIN)/python -m leadline.reports.conformance.confirmed tests/conformance/recordings > $(VENV)/confirmed.md
+	$(BIN)/python -m leadline.reports.kafka.conformance.confirmed tests/conformance/recordings > $(VENV)/confirmed.md
 	mv $(VENV)/confirmed.md reports/pages/confirmed.md
-	$(BIN)/python -m leadline.reports.reality.successes
+	$(BIN)/python -m leadline.reports.kafka.broker_runs.successes
 
 page-matrix:
 	$(BIN)/leadline matrix --recompute --json $(VENV)/matrix.json > /dev/null

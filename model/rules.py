@@ -60,6 +60,12 @@ class Rule:
         return [value for value in self.values if value.name != name]
 
 
+def value_followed_by(protocol: object, rule: Rule) -> Value | None:
+    """Return a protocol's value for a rule, or None if no value in the table has the protocol's functions."""
+    followed = (v for v in rule.values if all(getattr(protocol, field) == is_ for field, is_ in v.sets.items()))
+    return next(followed, None)
+
+
 class RuleTable:
     """The rules of a family of specs.
 

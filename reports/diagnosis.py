@@ -32,7 +32,7 @@ from leadline.reports.left_out_steps import world_without
 from leadline.reports.loading import names_a_file
 
 if TYPE_CHECKING:
-    from leadline.reports.bugs import Bug
+    from leadline.reports.kafka.bugs import Bug
     from leadline.reports.rule_tables import RuleTable
 
 SECONDS = 20.0
@@ -155,11 +155,7 @@ class _Search:
     progress: Progress | None
 
     def answer(self, changed: Spec[object]) -> Answer:
-        """Return whether a change to the spec prevents the violation.
-
-        Parameters:
-            changed: the changed spec.
-        """
+        """Return whether a change to the spec prevents the violation."""
         if time.monotonic() >= self.until:
             return "not decided"
         spec = changed.with_properties([self.item.name])
@@ -341,7 +337,7 @@ def lines(diagnosis: Diagnosis) -> Sequence[str]:
     said = [f"{diagnosis.name} {_words(change)}" for change in diagnosis.preventing]
     for change in diagnosis.archived:
         whose = f", the rule of {change.about}" if change.about else ", which no release has"
-        from leadline.reports.bugs import command_for  # it imports every model, and is read already
+        from leadline.reports.kafka.bugs import command_for  # it imports every model, and is read already
 
         said.append(
             f"known as {' and '.join(change.tickets)}: with the fix, {change.name}{whose}, these steps do not violate "

@@ -1,8 +1,7 @@
 """Describe how two specs differ: in their rules and bounds, and in their behaviours.
 
 A protocol is a constant in the state. It is an attrs object whose fields are functions and plain values. The report
-names the fields that differ. For the `kafka` specs, the names come from the table of rules
-(`leadline.model.kafka.rules`).
+names the fields that differ. For the shipped families, the names come from their tables of rules.
 """
 
 from __future__ import annotations
@@ -19,10 +18,8 @@ from leadline.checker.support.messages import counted
 from leadline.checker.trace import complaint_at_end
 from leadline.checker.traces.divergence import Parting, follow
 from leadline.checker.values import is_constant
-from leadline.model.kafka.protocols import Protocol
-from leadline.model.kafka.releases import RELEASES
-from leadline.model.kafka.rules import RULES, value_followed_by
-from leadline.reports.loading import load_spec
+from leadline.model.rules import value_followed_by
+from leadline.reports.loading import load_spec, releases_with_rules_of
 from leadline.reports.runs.json_report import story_object
 from leadline.reports.traces.rows import written
 from leadline.reports.traces.story import story_of
@@ -127,14 +124,15 @@ def nearest_release(spec: Spec[Any]) -> tuple[str, list[Change]] | None:
     """Return the release whose rules are most like those of a spec, and the changes that lead back to them.
 
     Returns:
-        The name of the release and the changes, or None if the states of the spec have no protocol of Kafka.
+        The name of the release and the changes, or None if the states of the spec have no protocol of releases.
         Among releases with equally few changes, it is the latest one.
     """
     state = spec.initials()[0]
     fields = attrs.fields(type(state)) if attrs.has(type(state)) else ()
     for protocol in (getattr(state, field.name) for field in fields if is_constant(field)):
-        if isinstance(protocol, Protocol):
-            found = [(column.name, list(_rules(protocol, column.protocol()))) for column in reversed(RELEASES)]
+        released = [column for column in releases_with_rules_of(protocol) if column.versions]
+        if released:
+            found = [(column.name, list(_rules(protocol, column.protocol()))) for column in reversed(released)]
             return min(found, key=lambda pair: len(pair[1]))
     return None
 
@@ -243,8 +241,9 @@ def ending(parting: Parting) -> str:
 
 def _rules(was: Any, now: Any) -> Iterator[Change]:
     named = set[str]()
-    if isinstance(was, Protocol) and isinstance(now, Protocol):
-        for rule in RULES:
+    releases = releases_with_rules_of(was) if type(was) is type(now) else ()
+    if releases:
+        for rule in releases[0].table:
             old, new = value_followed_by(was, rule), value_followed_by(now, rule)
             if old is None or new is None:
                 continue

@@ -56,7 +56,8 @@ def _suite_page(run: Any) -> str:
         )
         for each in run.outcomes
     ]
-    page: str = html.run_page(f"leadline: {run.summary}", runs)
+    document = _of("suite_document").suite_document(run.outcomes, len(run.checks), html.names(runs))
+    page: str = html.run_page(document.title, runs, above=_of("document.html").document_html(document))
     return page
 
 
@@ -85,47 +86,54 @@ def _lines(lines: Any) -> str:
 
 FORMATS: dict[str, dict[str, Format]] = {
     "advice": {
-        "json": _json(lambda advice: _of("advice.json_advice").advice_object(advice, Origin.now())),
-        "html": Format(lambda advice: _of("advice.page").advice_page(advice), "Write the advice as an HTML page."),
+        "json": _json(lambda advice: _of("kafka.advice.json_advice").advice_object(advice, Origin.now())),
+        "html": Format(
+            lambda advice: _of("document.html").document_page(
+                _of("kafka.advice.document").advice_document(advice), Origin.now()
+            ),
+            "Write the advice as an HTML page.",
+        ),
     },
     "audit": {
-        "json": _json(lambda audit: _of("audit.json_audit").audit_object(audit.result)),
+        "json": _json(lambda audit: _of("kafka.audit.json_audit").audit_object(audit.result)),
         "html": Format(
-            lambda audit: _of("audit.page").audit_page(
+            lambda audit: _of("kafka.audit.document").audit_page(
                 f"leadline audit {audit.directories}", audit.result, audit.examples
             ),
             "Write the results as an HTML page.",
         ),
         "junit": Format(
-            lambda audit: _of("ci.junit").junit("audit", _of("audit.findings").audit_findings(audit.result)),
+            lambda audit: _of("ci.junit").junit("audit", _of("kafka.audit.findings").audit_findings(audit.result)),
             "Write a JUnit XML report with a test case for each violation.",
         ),
         "sarif": Format(
-            lambda audit: _of("ci.sarif").sarif(_of("audit.findings").audit_findings(audit.result)),
+            lambda audit: _of("ci.sarif").sarif(_of("kafka.audit.findings").audit_findings(audit.result)),
             "Write a SARIF report, for code scanning.",
         ),
         "markdown": Format(
-            lambda audit: _of("audit.findings").audit_markdown(audit.result, audit.examples),
+            lambda audit: _of("document.markdown").markdown(
+                _of("kafka.audit.document").audit_document("leadline audit", audit.result, audit.examples)
+            ),
             "Append a Markdown summary to FILE, for example $GITHUB_STEP_SUMMARY.",
             appends=True,
         ),
     },
     "bugs": {
-        "json": _json(lambda report: _of("bug_report").bugs_object(report)),
+        "json": _json(lambda report: _of("kafka.bug_report").bugs_object(report)),
         "html": Format(
-            lambda report: _of("html.bugs").bugs_page(report),
+            lambda report: _of("kafka.bug_report").bugs_page(report),
             "Write an HTML page with each bug, its searches and a trace.",
         ),
     },
     "conformance": {
-        "json": _json(lambda report: _of("conformance.objects").conformance_object(report, Origin.now())),
+        "json": _json(lambda report: _of("kafka.conformance.objects").conformance_object(report, Origin.now())),
         "html": Format(
-            lambda report: _of("conformance.page").conformance_page(report),
+            lambda report: _of("kafka.conformance.page").conformance_page(report),
             "Write an HTML page with the behaviour of the model, step by step.",
         ),
         "junit": Format(
             lambda report: _of("ci.junit").junit(
-                "conformance", _of("conformance.objects").conformance_findings(report)
+                "conformance", _of("kafka.conformance.objects").conformance_findings(report)
             ),
             "Write a JUnit XML report with a test case for the release.",
         ),
@@ -140,7 +148,7 @@ FORMATS: dict[str, dict[str, Format]] = {
     "hunt": {
         "json": _json(lambda report: _of("hunt.report").hunt_object(report)),
         "html": Format(
-            lambda report: _of("html.hunt").hunt_page(report),
+            lambda report: _of("hunt.document").hunt_page(report),
             "Write an HTML page with the causes, their traces, and what was searched.",
         ),
     },
@@ -163,18 +171,24 @@ FORMATS: dict[str, dict[str, Format]] = {
             "write it to standard output and print nothing else.",
         ),
         "html": Format(
-            lambda reports: _of("html.mutants").mutants_page(reports.every[0]), "Write the report as an HTML page."
+            lambda reports: _of("document.html").document_page(
+                _of("document").joined("Mutants", _of("mutants_document").mutants_documents(reports)),
+                reports.every[0].origin,
+            ),
+            "Write the report as an HTML page.",
         ),
         "markdown": Format(
-            lambda reports: _lines(line for each in reports.every for line in _of("ci.markdown").mutants_summary(each)),
+            lambda reports: "\n".join(
+                map(_of("document.markdown").markdown, _of("mutants_document").mutants_documents(reports))
+            ),
             "Append the report to FILE as Markdown, for example to $GITHUB_STEP_SUMMARY.",
             appends=True,
         ),
     },
     "reproduction": {
-        "json": _json(lambda report: _of("reality.objects").reproduction_object(report)),
+        "json": _json(lambda report: _of("kafka.broker_runs.objects").reproduction_object(report)),
         "html": Format(
-            lambda report: _of("reality.story").reproduction_page(report),
+            lambda report: _of("kafka.broker_runs.story").reproduction_page(report),
             "Write an HTML page with the traces and what the brokers did.",
         ),
     },
@@ -182,8 +196,16 @@ FORMATS: dict[str, dict[str, Format]] = {
         "json": _json(lambda run: _of("runs.json_report").result_object(run.view, run.trace_files)),
         "html": Format(_run_page, "Write an HTML page of the run and its traces."),
     },
+    "replay": {"json": _json(lambda replayed: replayed)},
     "saved": {
+        "json": _json(lambda content: content.object, indent=1, help="Write everything that is shown"),
         "html": Format(lambda content: content.page, "Write a page of everything that is shown, instead of text."),
+    },
+    "specs": {
+        "json": _json(
+            lambda specs: {"specs": [_of("spec_document").spec_object(spec) for spec in specs]},
+            help="Write everything that is known of the specs",
+        ),
     },
     "suite": {
         "json": _json(lambda run: _of("ci.suite_json").suite_object(run, Origin.now())),

@@ -10,7 +10,7 @@ import re
 import shlex
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -113,8 +113,7 @@ def shipped_spec(name: str) -> Spec[object]:
     Raises:
         SpecError: if there is no such spec or rule. The message suggests similar names.
     """
-    from leadline.invariants.catalog import CATALOG, find
-    from leadline.model.kafka.releases import releases_like
+    from leadline.invariants.catalog import CATALOG, find, releases_like
 
     spec = find(name)
     if spec is None:
@@ -136,6 +135,14 @@ def shipped_column(name: str) -> RuleColumn | None:
     from leadline.invariants.catalog import column_of
 
     return column_of(name)
+
+
+def releases_with_rules_of(protocol: object) -> Sequence[RuleColumn]:
+    """Return the releases of the family whose rules a protocol has, oldest first. There may be none."""
+    from leadline.invariants.catalog import FAMILIES
+
+    found = (family.releases for family in FAMILIES.values() if type(family.releases[0].protocol()) is type(protocol))
+    return next(found, ())
 
 
 def known_mutations(reference: str) -> list[Mutation]:

@@ -26,8 +26,8 @@ from leadline.checker.spec import Spec
 from leadline.checker.support.files import read_toml
 from leadline.checker.trace import Trace
 from leadline.invariants.promises import why_not_promised
-from leadline.reports.bugs import SETTINGS, Archive, Bug, read_archive
-from leadline.reports.kept_behaviours import executed, kept_steps
+from leadline.reports.kafka.bugs import SETTINGS, Archive, Bug, read_archive
+from leadline.reports.kafka.kept_behaviours import executed, kept_steps
 from leadline.reports.loading import load_spec
 
 SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
@@ -124,11 +124,7 @@ class Matrix:
         return [(each, own) for each, own in found if own]
 
     def is_complete(self, own: Sequence[Column]) -> bool:
-        """Return whether all searches of a configuration were run and none was interrupted.
-
-        Parameters:
-            own: the results for the configuration.
-        """
+        """Return whether all searches of a configuration were run and none was interrupted."""
         return len(own) == len(self.specs_in(own[0].configuration)) and not own[-1].result.interrupted
 
     def prepared(self) -> list[tuple[Configuration, Spec[object]]]:
@@ -178,12 +174,7 @@ class Matrix:
         return attrs.evolve(witnessed, rests_on=())  # each cell rests on its own witnesses
 
     def rests_on(self, name: str, configuration: Configuration) -> list[str]:
-        """Return the names of the witnesses on which a cell rests.
-
-        Parameters:
-            name: the name of the cell's property.
-            configuration: the configuration.
-        """
+        """Return the names of the witnesses on which a cell rests."""
         return list(dict.fromkeys([*self.witness.get(name, []), *configuration.witness]))
 
     def columns(self, progress: Progress | None = None) -> Iterator[Column]:
@@ -374,11 +365,7 @@ class MatrixCell:
 
     @classmethod
     def of_size(cls, result: Result) -> MatrixCell:
-        """Make a cell that shows the number of distinct states and the duration of a search.
-
-        Parameters:
-            result: the result of the search.
-        """
+        """Make a cell that shows the number of distinct states and the duration of a search."""
         verdict = Verdict.HOLDS if result.exhausted else Verdict.INCOMPLETE
         return cls(verdict, f"{result.statistics.distinct:,} in {result.statistics.seconds:.1f} s")
 

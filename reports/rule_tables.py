@@ -10,7 +10,7 @@ import attrs
 
 from leadline.checker.spec import Spec
 from leadline.model.rules import RuleColumn
-from leadline.reports.bugs import Bug, fix_of, read_archive
+from leadline.reports.kafka.bugs import Bug, fix_of, read_archive
 from leadline.reports.loading import load_spec
 
 Values = Mapping[str, str]

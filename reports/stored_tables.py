@@ -17,8 +17,8 @@ import attrs
 from leadline import invariants, model
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.files import file_text
-from leadline.reports import bugs
 from leadline.reports.document import Document, document_object, read_document
+from leadline.reports.kafka import bugs
 
 FOLDER = Path(__file__).resolve().parent / "tables"
 
@@ -43,9 +43,6 @@ class Tables:
 
 def stored_tables(matrix: Path) -> Tables | None:
     """Read the stored tables of a shipped matrix.
-
-    Parameters:
-        matrix: the file of the matrix.
 
     Returns:
         The tables, or None if there are none.

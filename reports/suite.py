@@ -35,7 +35,7 @@ from leadline.reports.shares import share_of
 
 SHIPPED = Path(__file__).resolve().with_name("suite.toml")
 
-ANSWERS = SHIPPED.parent / "answers" / "suite.toml"
+ANSWERS = SHIPPED.parent / "kafka" / "answers" / "suite.toml"
 """A shipped suite whose checks are questions from readers of the articles on Kafka's high watermark."""
 
 _HEADER = re.compile(r"\s*\[\[\s*(tool\s*\.\s*leadline\s*\.\s*)?check\s*\]\]")

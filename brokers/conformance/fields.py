@@ -35,7 +35,6 @@ _NUMBERS = {
     *(
         "Acks",
         "BaseOffset",
-        "BrokerEpoch",
         "BrokerId",
         "CurrentLeaderEpoch",
         "CurrentMetadataOffset",
@@ -48,9 +47,7 @@ _NUMBERS = {
     *("PartitionId", "PartitionIndex", "ResourceType", "SessionEpoch", "SessionId", "error"),
     *("first", "last", "offset", "to_offset", "high_watermark", "partition"),
 }
-_LISTS = {
-    *("AddingReplicas", "EligibleLeaderReplicas", "Isr", "LastKnownElr", "NewIsr", "RemovingReplicas", "Replicas"),
-}
+_LISTS = {"AddingReplicas", "Isr", "NewIsr", "RemovingReplicas", "Replicas"}
 """Lists of broker ids. In a PartitionChangeRecord, null says that nothing changes."""
 
 _PARTS = {

@@ -820,12 +820,6 @@ _SAME_IN_ALL = {"counts": does.the_maximal_isr, "learns": does.no_more_than_it_h
 """The fields of `Protocol` for rules that the articles and their readers dispute, but that no release has changed."""
 
 
-def value_followed_by(protocol: Protocol, rule: Rule) -> Value | None:
-    """Return a protocol's value for a rule, or None if no value in the table has the protocol's functions."""
-    followed = (v for v in rule.values if all(getattr(protocol, field) == is_ for field, is_ in v.sets.items()))
-    return next(followed, None)
-
-
 def rule_and_value(protocol: Protocol, field: str) -> str:
     """Return the rule that determines a field of a protocol, with its value, as in ``isr_join=epoch-start``.
 

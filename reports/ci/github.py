@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from leadline.checker.result import Verdict
 from leadline.checker.support.escapes import visible
 from leadline.reports.ci.findings import Finding, findings
-from leadline.reports.ci.markdown import cell
-from leadline.reports.suite import Outcome, as_expected
+from leadline.reports.document.markdown import escaped, markdown
+from leadline.reports.suite import Outcome
+from leadline.reports.suite_document import suite_document
 from leadline.reports.traces.mermaid import mermaid
 from leadline.reports.traces.story import story_of
 
@@ -55,15 +55,12 @@ def summary(outcomes: Sequence[Outcome], planned: int, most: int = MOST_BYTES) -
         most: the maximum size of the summary in bytes. Diagrams that do not fit are left out, and the summary says how
             many are missing.
     """
-    lines = [f"### leadline: {as_expected([outcome.exit_code for outcome in outcomes], planned)}", ""]
-    lines += ["| | check | expected | found | distinct states | trace | time |", "|---|---|---|---|---:|---:|---:|"]
-    lines += [_row(outcome) for outcome in outcomes]
-    text = "\n".join([*lines, ""])
+    text = markdown(suite_document(outcomes, planned))
     left_out = 0
     for finding in _drawn(outcomes):
         assert finding.trace is not None
         diagram = (
-            f"\n<details><summary>{cell(finding.check)}: {cell(finding.explained())}</summary>\n\n"
+            f"\n<details><summary>{escaped(finding.check)}: {escaped(finding.explained())}</summary>\n\n"
             f"```mermaid\n{mermaid(story_of(finding.trace))}```\n\n</details>\n"
         )
         if len((text + diagram).encode("utf-8")) + 200 > most:
@@ -80,23 +77,3 @@ def _drawn(outcomes: Sequence[Outcome]) -> list[Finding]:
     wrong = [item for item in with_trace if item.status == "failed"]
     expected = [item for item in with_trace if item.property is not None and not item.property.kind.is_witness]
     return wrong or expected[:1]
-
-
-def _row(outcome: Outcome) -> str:
-    check, result, unspoken = outcome.prepared.check, outcome.result, outcome.result.statistics.open
-    lengths = [len(item.traces[0]) for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces]
-    cells = [
-        ":x:" if outcome.failure else ":white_check_mark:",
-        cell(outcome.prepared.title),
-        f"{check.expect}{f' {cell(check.violates)}' if check.violates else ''}",
-        f"{result.verdict.value}{f'; {cell(outcome.failure)}' if outcome.failure else ''}{_says_nothing(outcome)}",
-        f"{result.statistics.distinct:,}{f' ({unspoken:,} open)' if unspoken else ''}",
-        str(min(lengths)) if lengths else "",
-        f"{result.statistics.seconds:.1f} s",
-    ]
-    return f"| {' | '.join(cells)} |"
-
-
-def _says_nothing(outcome: Outcome) -> str:
-    names = outcome.saying_nothing
-    return f"; premise never true: {cell(', '.join(names))}" if names else ""

@@ -14,12 +14,7 @@ ELEMENTS = {"passed": "system-out", "failed": "failure", "incomplete": "error"}
 
 
 def junit(name: str, found: Sequence[Finding]) -> str:
-    """Return findings as JUnit XML. Each finding is a test case, with its trace as text.
-
-    Parameters:
-        name: the name of the suite.
-        found: the findings of all checks.
-    """
+    """Return findings as JUnit XML. Each finding is a test case, with its trace as text."""
     statuses = [finding.status for finding in found]
     counts = {
         "tests": str(len(found)),

@@ -6,17 +6,18 @@ from pathlib import Path
 
 import click
 
-from leadline.reports.advice import advice as upgrades
-from leadline.reports.advice.advice import Advice, Group
-from leadline.reports.advice.cluster import clusters
-from leadline.reports.advice.decisions import Decider
-from leadline.reports.advice.settings import MOST, read_settings
-from leadline.reports.advice.terminal import show_advice
-from leadline.reports.bugs import read_archive
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
+from leadline.reports.document.terminal import document_view
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE
 from leadline.reports.formats import FORMATS
+from leadline.reports.kafka.advice import advice as upgrades
+from leadline.reports.kafka.advice.advice import Advice, Group
+from leadline.reports.kafka.advice.cluster import clusters
+from leadline.reports.kafka.advice.decisions import Decider
+from leadline.reports.kafka.advice.document import advice_document
+from leadline.reports.kafka.advice.settings import MOST, read_settings
+from leadline.reports.kafka.bugs import read_archive
 from leadline.reports.lines import say
 from leadline.reports.terminal.console import console
 from leadline.reports.terminal.progress import progress_line
@@ -101,7 +102,7 @@ def advise(
 
 def _report(advice: Advice, files: Files) -> int:
     if not files.only_a_report:
-        show_advice(console(), advice)
+        console().print(document_view(advice_document(advice)))
     files.write(advice)
     for path in files.saved:
         say(f"saved {path}", err=files.only_a_report)

@@ -188,12 +188,7 @@ def main() -> None:
 
 
 def _unexpected(error: BaseException, output: TextIO) -> str:
-    """Return the message for an error that no other handler has caught.
-
-    Parameters:
-        error: the error.
-        output: the original standard output.
-    """
+    """Return the message for an error that no other handler has caught."""
     if isinstance(error, ValueError) and output.closed:
         return "the spec closed standard output"
     if isinstance(error, ValueError) and error_text(error).startswith("Exceeds the limit"):

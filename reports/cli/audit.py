@@ -13,15 +13,17 @@ import click
 from leadline.invariants.audit.cluster import audit as audit_directories
 from leadline.invariants.audit.cluster import compare
 from leadline.invariants.audit.spark import audit_on_spark
-from leadline.reports.audit.counterexamples import Counterexample, with_counterexamples
-from leadline.reports.audit.findings import AuditReport
-from leadline.reports.audit.terminal import audit_progress, audit_view, searching
 from leadline.reports.cli.explore import spark_settings
 from leadline.reports.cli.options import EngineCommand, EngineOption, conf_option, master_option, verbose_option
 from leadline.reports.cli.outputs import Files, format_options
+from leadline.reports.document.terminal import blocks_view
 from leadline.reports.exit_codes import OF_VERDICT
 from leadline.reports.formats import FORMATS
-from leadline.reports.terminal.console import console, is_plain
+from leadline.reports.kafka.audit.counterexamples import Counterexample, with_counterexamples
+from leadline.reports.kafka.audit.document import ON_A_TERMINAL, audit_document
+from leadline.reports.kafka.audit.findings import AuditReport
+from leadline.reports.kafka.audit.progress import audit_progress, searching
+from leadline.reports.terminal.console import console
 
 
 @click.command(cls=EngineCommand)
@@ -133,8 +135,8 @@ def audit(
         with searching() as tell:
             result, examples = with_counterexamples(result, tell)
     if not files.only_a_report:
-        out = console()
-        out.print(audit_view(result, examples, plain=is_plain(out), width=out.width))
+        document = audit_document("", result, examples, ON_A_TERMINAL)
+        console().print(blocks_view((*document.blocks, *document.conclusion)))
     files.write(AuditReport(" ".join(now), result, examples))
     return OF_VERDICT[result.verdict.value]
 

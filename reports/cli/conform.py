@@ -12,11 +12,11 @@ from leadline.checker.conformance import Limits
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.cli.outputs import Files, format_options
-from leadline.reports.conformance.report import conformance_report
-from leadline.reports.conformance.text import explained, lines, summary
-from leadline.reports.conformance.walks import drive
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats import FORMATS
+from leadline.reports.kafka.conformance.report import conformance_report
+from leadline.reports.kafka.conformance.text import explained, lines, summary
+from leadline.reports.kafka.conformance.walks import drive
 from leadline.reports.lines import say
 
 

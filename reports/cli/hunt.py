@@ -9,33 +9,29 @@ from pathlib import Path
 
 import attrs
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Statistics
 from leadline.checker.settings import MOST_WORKERS
 from leadline.checker.support.escapes import visible
-from leadline.checker.support.messages import counted
 from leadline.reports.cli.explore import spark_settings
 from leadline.reports.cli.options import EngineCommand, EngineOption, conf_option, master_option
 from leadline.reports.cli.outputs import Attempts, Files, check_output, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
+from leadline.reports.document.terminal import document_view
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats import FORMATS
 from leadline.reports.hunt.cures import base_spec
+from leadline.reports.hunt.document import hunt_document
 from leadline.reports.hunt.engines import on_spark, on_this_machine
 from leadline.reports.hunt.hunt import Hunt, Watch, digest_of, prepared, renewed
 from leadline.reports.hunt.plan import Plan, read_plan, shipped_plan
-from leadline.reports.hunt.report import Cause, HuntReport, lines, read_hunt, save_hunt
+from leadline.reports.hunt.report import HuntReport, read_hunt, save_hunt
+from leadline.reports.kafka import HUNTED
 from leadline.reports.lines import say
 from leadline.reports.terminal.console import console
 from leadline.reports.terminal.progress import progress_line
-
-RELEASES = ("kafka/4.1", "kafka/4.3")
-"""The specs of a hunt that names none."""
 
 
 @click.command(cls=EngineCommand)
@@ -119,7 +115,7 @@ def hunt(
     Exit code 0: all searches are complete, and every cause has a ticket or is by design; 1: a cause is not known; 2:
     usage error; 3: searches are incomplete, or the command was interrupted.
     """
-    references = specs or RELEASES
+    references = specs or HUNTED
     if plan_file is not None:
         plan, name = read_plan(plan_file), str(plan_file)
     else:
@@ -181,7 +177,7 @@ def hunt(
     with attempt:
         files.print(report)
         if not files.only_a_report:
-            _show(console(), report)
+            console().print(document_view(hunt_document(report)))
     with attempt:
         if unsaved:
             raise LeadlineError(f"the hunt is not saved to {saved}, which cannot be written")
@@ -224,57 +220,3 @@ def _watched() -> Iterator[Watch]:
             return shown
 
         yield watch
-
-
-def _show(out: Console, report: HuntReport) -> None:
-    """Print the causes, each with its shortest trace, and how much was searched."""
-    for own in report.specs:
-        out.print(Text(visible(own.reference), style="bold"))
-        if not own.causes:
-            out.print("no cause was found")
-        for cause in own.causes:
-            _show_cause(out, cause)
-    if report.causes:
-        out.print(_table(report))
-    for line in lines(report):
-        out.print(Text(visible(line)))
-    for own in report.specs:
-        for search in own.incomplete:
-            hidden = f"; not searched: {', '.join(search.not_searched)}" if search.not_searched else ""
-            out.print(Text(visible(f"  incomplete: {search.name} ({search.distinct:,} states{hidden})"), style="dim"))
-        if own.left:
-            out.print(Text(visible(f"  not made: {own.left[0]} and {len(own.left) - 1} more"), style="dim"))
-    out.print(Text(f"{counted(round(report.seconds), 'second')}", style="dim"))
-
-
-def _show_cause(out: Console, cause: Cause) -> None:
-    out.print(Text(f"{visible(cause.kind)}: {visible(cause.name)}", style="green" if cause.is_known else "bold red"))
-    for text in (cause.sentence, cause.by_design):
-        if text:
-            out.print(Text(f"  {visible(text)}"))
-    decided = "holds with" if cause.decided else "the trace is impossible (nothing more was decided) with"
-    if cause.fixes:
-        out.print(Text(f"  {cause.violates} {decided} {' or '.join(cause.fixes)}"))
-    length = f"a shortest trace of {cause.length} states" if cause.is_shortest else f"a trace of {cause.length} states"
-    out.print(Text(f"  {length}{f': {visible(cause.complaint)}' if cause.complaint else ''}"))
-    if cause.search:
-        out.print(Text(visible(f"  found after {cause.cpu_seconds:.0f} s of processor time: {cause.search}")))
-    for number, step in enumerate(cause.steps, start=2):
-        out.print(Text(f"  {number:>3}  {visible(step)}"))
-    if cause.command:
-        out.print(Text(f"  {cause.command}", style="dim"), soft_wrap=True)
-    out.print()
-
-
-def _table(report: HuntReport) -> Table:
-    """Return the table of causes by spec. Each cell has the length of the shortest trace."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("cause")
-    table.add_column("ends with")
-    for own in report.specs:
-        table.add_column(visible(own.reference), justify="right", no_wrap=True)
-    for found in report.causes.values():
-        cause = next(iter(found.values()))
-        cells = [str(found[own.reference].length) if own.reference in found else "-" for own in report.specs]
-        table.add_row(visible(cause.kind), visible(cause.name), *cells)
-    return table

@@ -20,9 +20,11 @@ from leadline.checker.support.messages import counted, nearest
 from leadline.reports.cli.options import chosen_spec, spec_options
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
+from leadline.reports.document.terminal import document_view
 from leadline.reports.formats import FORMATS
 from leadline.reports.lines import say
 from leadline.reports.loading import known_mutations
+from leadline.reports.mutants_document import mutants_document
 from leadline.reports.mutation import (
     INTERRUPTED,
     Report,
@@ -38,7 +40,7 @@ from leadline.reports.mutation import (
 )
 from leadline.reports.origin import Origin
 from leadline.reports.terminal.console import console
-from leadline.reports.terminal.mutants import mutants_progress, show_mutants
+from leadline.reports.terminal.progress import mutants_progress
 
 KINDS = ("rule", "mistake", "action", "code")
 SAVE_SECONDS = 5.0
@@ -150,8 +152,6 @@ def mutate(
     Exit code 0: every mutant is killed, equivalent within the bounds, or explained; 1: a mutant survives without an
     explanation, or an explained mutant is killed; 2: usage error; 3: incomplete.
     """
-    if more and wanted["html"] is not None:
-        raise click.UsageError("--html supports only one SPEC: leave out --html, or pass only one SPEC")
     if seed is not None and sample is None:
         raise click.UsageError("--seed requires --sample: pass --sample N to set how many mutants to choose")
     files = Files(FORMATS["mutants"], wanted)
@@ -193,7 +193,7 @@ def mutate(
     for of, report in zip(specs, planned, strict=True):
         reports.append(_judged(of, report, resume, save))
         if not files.only_a_report:
-            show_mutants(reports[-1])
+            console().print(document_view(mutants_document(reports[-1])))
         if reports[-1].stopped == INTERRUPTED:
             break
     finished, attempt = Reports(tuple(reports), of_several=bool(more)), Attempts()

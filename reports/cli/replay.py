@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from leadline.checker.errors import TraceError
+from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
-from leadline.checker.traces.itf import read_trace
+from leadline.checker.traces.itf import TraceFile, read_trace
 from leadline.checker.traces.replay import replay as replay_trace
+from leadline.reports.cli.outputs import Files, format_options
+from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.cli.saved_traces import spec_of_file, trace_spec_option
 from leadline.reports.exit_codes import AS_EXPECTED, VIOLATED
+from leadline.reports.formats import FORMATS
 from leadline.reports.lines import say
 
 
@@ -30,7 +35,8 @@ from leadline.reports.lines import say
     type=click.Path(path_type=Path, file_okay=False),
     help="Keep the brokers' logs, data directories and recording in this folder. Requires --on.",
 )
-def replay(file: Path, spec: str | None, on: str | None, keep: Path | None) -> int:
+@format_options(FORMATS["replay"])
+def replay(file: Path, spec: str | None, on: str | None, keep: Path | None, **wanted: Path | None) -> int:
     """Re-execute every action of the trace in FILE on the model and, with --on, on real brokers.
 
     Each recorded state must be reached, and the last state must still violate the property. With --on, the brokers'
@@ -46,9 +52,22 @@ def replay(file: Path, spec: str | None, on: str | None, keep: Path | None) -> i
     if on is not None and recorded.loop is not None:
         raise click.UsageError("--on cannot replay a trace with a loop: brokers cannot repeat it for ever")
     chosen = spec_of_file(recorded, spec, ["replay", str(file)])
+    files = Files(FORMATS["replay"], wanted)
+    said = {"trace": str(file), "spec": chosen.name, "states": len(recorded.states), "stale": None, "brokers": None}
+    with only_the_result_on_stdout(files.only_a_report):
+        code = _replayed(recorded, chosen, on, keep, said)
+    files.write({**said, "exit_code": code})
+    return code
+
+
+def _replayed(
+    recorded: TraceFile, chosen: Spec[Any], on: str | None, keep: Path | None, said: dict[str, object]
+) -> int:
+    """Replay a trace, print the result, and add it to the object `said`. Return the exit code."""
     try:
         followed = replay_trace(chosen, recorded)
     except TraceError as error:
+        said["stale"] = str(error)
         say(f"stale: {visible(str(error))}")
         return VIOLATED
     about = (
@@ -61,4 +80,5 @@ def replay(file: Path, spec: str | None, on: str | None, keep: Path | None) -> i
         return AS_EXPECTED
     from leadline.reports.cli.reproduce import replay_on  # other commands do not import brokers
 
-    return replay_on(followed, on, keep)
+    code, said["brokers"] = replay_on(followed, on, keep)
+    return code

@@ -11,40 +11,35 @@ from typing import Any
 import click
 from rich.text import Text
 
-from leadline.brokers.driver.plan import plan_of
-from leadline.brokers.driver.step_report import AnyPlan
 from leadline.brokers.errors import Unmakeable
-from leadline.brokers.releases import BrokerRelease, broker_release, releases
+from leadline.brokers.releases import broker_release, releases
 from leadline.brokers.reproduction import Judgement
-from leadline.brokers.transactions.plan import plan_of as plan_of_transactions
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
-from leadline.model.kafka.releases import column_of
-from leadline.model.txn import releases as txn_releases
-from leadline.reports.cli.broker_releases import BROKERS, list_releases, try_release
 from leadline.reports.cli.options import refuse_options
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
-from leadline.reports.document.terminal import block_view
+from leadline.reports.document.terminal import blocks_view
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats import FORMATS
 from leadline.reports.hunt.cures import archive_with_causes
-from leadline.reports.lines import say
-from leadline.reports.reality.counterexamples import counterexample
-from leadline.reports.reality.disks import audited
-from leadline.reports.reality.live import LiveReplay, evidence, judged_blocks
-from leadline.reports.reality.objects import ReproductionReport
-from leadline.reports.reality.reproduce import about_bug, run
-from leadline.reports.reality.reproduce import reproduce as reproduce_on_brokers
-from leadline.reports.reality.schedules import (
+from leadline.reports.kafka.broker_releases import BROKERS, list_releases, try_release
+from leadline.reports.kafka.broker_runs.counterexamples import counterexample
+from leadline.reports.kafka.broker_runs.disks import audited
+from leadline.reports.kafka.broker_runs.live import LiveReplay, evidence, judged_blocks
+from leadline.reports.kafka.broker_runs.objects import ReproductionReport
+from leadline.reports.kafka.broker_runs.reproduce import about_bug, run
+from leadline.reports.kafka.broker_runs.reproduce import reproduce as reproduce_on_brokers
+from leadline.reports.kafka.broker_runs.schedules import (
     Schedules,
     affected_release,
     bug_of,
-    controller_of,
     fixed_release,
+    plan_on,
     schedules_of,
 )
+from leadline.reports.lines import say
 from leadline.reports.terminal.console import console
 
 
@@ -146,7 +141,7 @@ def _reproduced(schedules: Schedules, folder: Path, *, quiet: bool) -> Reproduct
         schedules,
         folder,
         lambda plan: LiveReplay(out, plan, plan.trace.spec.name),
-        lambda judged, audit: out.print("", *map(block_view, judged_blocks(judged, audit)), sep="\n"),
+        lambda judged, audit: out.print("", blocks_view(judged_blocks(judged, audit)), sep="\n"),
     )
 
 
@@ -160,7 +155,7 @@ def _print_plan(schedules: Schedules) -> None:
             say(f"  {plan.refused.number}. must not be possible: {visible(plan.refused.sentence)}")
 
 
-def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
+def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> tuple[int, str]:
     """Replay a trace on real brokers, and print each step.
 
     Parameters:
@@ -169,7 +164,7 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
         keep: the folder for the files of the brokers, or None to remove the files.
 
     Returns:
-        The exit code.
+        The exit code, and what the brokers did, in words.
 
     Raises:
         LeadlineError: if the spec of the trace is not a Kafka release, or if this release and the release to run have
@@ -177,10 +172,10 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
     """
     release = broker_release(name)
     try:
-        plan = _plan(trace, release)
+        plan = plan_on(trace, release)
     except Unmakeable as error:
         say(visible(str(error)))
-        return INCOMPLETE
+        return INCOMPLETE, str(error)
     out = console()
     with _folder(keep) as folder:
         replayed = run(plan, release, folder / release.name, LiveReplay(out, plan, trace.spec.name))
@@ -189,20 +184,7 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
         out.print(Text(f"  {visible(line)}"))
     verdict = replayed.not_made or replayed.difference or f"the brokers did what {trace.spec.name} says"
     say(visible(f"Kafka {release.name}, {replayed.seconds:.0f} s: {verdict}"))
-    return INCOMPLETE if replayed.not_made else VIOLATED if replayed.difference else AS_EXPECTED
-
-
-def _plan(trace: Trace[Any], release: BrokerRelease) -> AnyPlan:
-    spec = trace.spec.name.partition("+")[0]
-    if txn_releases.column_of(spec) is not None:
-        return plan_of_transactions(trace)
-    column = column_of(spec)
-    if column is None or not column.controller:
-        raise LeadlineError(f"--on can replay only traces of kafka/... and txn/... specs, not of {trace.spec.name}")
-    if column.controller != controller_of(release):
-        kinds = f"{column.controller} in {trace.spec.name}, {controller_of(release)} in Kafka {release.name}"
-        raise LeadlineError(f"--on requires a release with the same kind of controller as the spec: {kinds}")
-    return plan_of(trace, column.controller)
+    return INCOMPLETE if replayed.not_made else VIOLATED if replayed.difference else AS_EXPECTED, verdict
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from leadline.reports.cli.options import (
     no_invariants_option,
     refuse_options,
 )
-from leadline.reports.cli.outputs import Attempts, Files, format_options
+from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.saved_traces import TraceView, note, trace_spec_option, view_of
 from leadline.reports.exit_codes import AS_EXPECTED, USAGE
 from leadline.reports.formats import FORMATS
@@ -37,7 +37,7 @@ from leadline.reports.html import chapter, page
 from leadline.reports.html.run import RunWithTraces, run_page, title_of
 from leadline.reports.lines import say
 from leadline.reports.loading import is_shipped, names_a_file
-from leadline.reports.runs.json_report import read_run
+from leadline.reports.runs.json_report import read_run, result_object, story_object
 from leadline.reports.runs.run_view import RunView
 from leadline.reports.terminal.console import console, is_plain
 from leadline.reports.terminal.run import result_view
@@ -77,13 +77,13 @@ def show(
     names: tuple[str, ...],
     no_invariants: bool,
     max_states: int | None,
-    html: Path | None,
+    **wanted: Path | None,
 ) -> int:
     """Show what was saved: a trace, a folder of traces, or a result. With a SPEC, draw its state graph.
 
     FILE is a trace (.itf.json), or a result that --json wrote, with the traces that --trace-out saved in its folder or
     below it. DIR contains traces. Each trace is shown step by step, with each action and its changes. --html writes a
-    self-contained page instead, and --format converts a trace for other tools.
+    self-contained page instead, --json an object with all traces, and --format converts a trace for other tools.
 
     A trace of a shipped spec, or of the spec that --spec names, is re-executed. Any other trace is shown as recorded. A
     trace that the spec no longer allows is called stale. It is also shown as recorded.
@@ -101,26 +101,26 @@ def show(
     Exit code 0: everything is shown; 1: a trace is stale; 2: usage error, or a trace cannot be read, and the remaining
     ones are shown; 3: the command was interrupted.
     """
+    html = wanted["html"]
     drawn = {"bounds": bounds, "invariant": names, "no-invariants": no_invariants, "max-states": max_states}
     if is_shipped(what) or names_a_file(what) or not (os.path.exists(what) or what.endswith(".json")):
-        refuse_options({"format": form, "html": html, "spec": spec}, "is for saved traces and results, not for a spec")
+        refuse_options({"format": form, **wanted, "spec": spec}, "is for saved traces and results, not for a spec")
         return _draw(chosen_spec(what, bounds, names, no_invariants), max_states or MOST_DRAWN)
     refuse_options(drawn, "is for a spec, not for what was saved")
-    if html is not None:
-        refuse_options({"format": form}, "cannot be used with --html")
-    files = Files(FORMATS["saved"], {"html": html})
+    if any(wanted.values()):
+        refuse_options({"format": form}, "cannot be used with --html or --json")
+    files = Files(FORMATS["saved"], wanted)
     given = {"--format": form, "--html": html and str(html)}
     command = ["show", what, *(word for name, value in given.items() if value for word in (name, value))]
     content = _read(Path(what), spec, command, MOST_STATES if html is not None else None)
-    if html is not None:
-        files.save(content, attempt := Attempts())
-        attempt.raise_failures()
+    if any(wanted.values()):
+        files.write(content)
     else:
         _print(content, form or "text")
     for line in dict.fromkeys([*(view.note for view in content.views if view.note), *content.left_out]):
         note(line)
-    if html is not None:
-        say(f"saved {visible(str(html))}: {counted(len(content.views), 'trace')}")
+    for path in files.saved:
+        say(f"saved {visible(str(path))}: {counted(len(content.views), 'trace')}", err=files.only_a_report)
     return USAGE if content.left_out else max((view.code for view in content.views), default=AS_EXPECTED)
 
 
@@ -157,6 +157,17 @@ class _Content:
         if len(chapters) == 1:
             title = f"{chapters[0].heading} - {self.views[0].story.title.partition('  ')[0]}"
         return page(title, chapters, notes=self.left_out)
+
+    @property
+    def object(self) -> dict[str, object]:
+        """The object for `json.dumps`."""
+        traces = [
+            {"property": name or None, "note": view.note or None, **story_object(view.story)}
+            for name, those in self.by_property.items()
+            for view in those
+        ]
+        result = None if self.run is None else result_object(self.run, {})
+        return {"traces": traces, "left_out": self.left_out, "result": result}
 
 
 def _print(content: _Content, form: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -58,7 +58,7 @@ class Heading:
 
 @attrs.frozen
 class Paragraph:
-    """A paragraph. `looks` is as in `Span`; ``note`` is a warning."""
+    """A paragraph. `looks` is as in `Span`; ``note`` is a warning, and ``command`` ends with a command to be copied."""
 
     text: Words
     looks: str = ""
@@ -87,14 +87,104 @@ class Table:
         name: what the rows are.
         head: the headings of the columns.
         rows: the rows, with as many cells as there are columns.
+        optional: the number of columns at the end that a terminal leaves out if it is too narrow for them.
     """
 
     name: str
     head: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    optional: int = 0
+
+    def is_number(self, column: int) -> bool:
+        """Return whether a column contains numbers. Some of its cells may say why there is no number."""
+        texts = [(plain(row[column].text), row[column].looks) for row in self.rows]
+        numbers = [bool(re.fullmatch(r"[\d,.]+( s)?", text)) for text, _ in texts]
+        others = [not text or looks == "idle" for text, looks in texts]
+        return any(numbers) and all(map(any, zip(numbers, others, strict=True)))
 
 
-Block = Heading | Paragraph | Items | Table
+@attrs.frozen
+class Fold:
+    """Details that few readers need. A page shows them when the summary is opened; a terminal shows only the summary.
+
+    Attributes:
+        summary: the summary.
+        blocks: the details.
+    """
+
+    summary: Words
+    blocks: tuple[Block, ...]
+
+
+@attrs.frozen
+class Source:
+    """Lines of source code."""
+
+    lines: Words
+
+
+@attrs.frozen
+class Plot:
+    """A plot of numbers, which only a page shows.
+
+    Attributes:
+        spoken: what the plot shows, for readers who do not see it.
+        across: what the horizontal axis means.
+        up: what the vertical axis means.
+        edges: where each number begins on the horizontal axis, and where the last one ends.
+        numbers: the numbers.
+        is_filled: whether the area below the numbers is filled.
+    """
+
+    spoken: str
+    across: str
+    up: str
+    edges: tuple[float, ...]
+    numbers: tuple[float, ...]
+    is_filled: bool = False
+
+
+@attrs.frozen
+class Drawing:
+    """A drawing of other values, which only a page shows.
+
+    Attributes:
+        spoken: what the drawing shows, for readers who do not see it.
+        template: the file that draws it.
+        values: the values of the variables in the template, keyed by name.
+    """
+
+    spoken: str
+    template: str
+    values: dict[str, Any]
+
+
+@attrs.frozen
+class Steps:
+    """A trace, step by step. A page shows its traces below the document instead."""
+
+    title: str
+    story: Any
+
+
+@attrs.frozen
+class Section:
+    """Blocks with a heading. On a page, they are folded unless they are open.
+
+    Attributes:
+        heading: the heading.
+        blocks: the blocks.
+        name: the name of a link to the section.
+        is_open: whether the section is open on a page.
+    """
+
+    heading: Words
+    blocks: tuple[Block, ...]
+    name: str
+    is_open: bool = False
+
+
+Block = Heading | Paragraph | Items | Table | Fold | Source | Plot | Drawing | Steps | Section
 
 
 @attrs.frozen
@@ -124,11 +214,39 @@ class Document:
         title: the title.
         blocks: the content.
         asides: what links open.
+        conclusion: the result in a few lines. It follows the title; on a terminal, it is at the end, where one looks
+            after a command.
     """
 
     title: str
     blocks: tuple[Block, ...]
     asides: tuple[Aside, ...] = ()
+    conclusion: tuple[Paragraph, ...] = ()
+
+
+def plain(text: Words) -> str:
+    """Return a text without the meaning of its parts."""
+    return "".join(span.text for span in text)
+
+
+def table(name: str, head: Sequence[str], rows: Iterable[Sequence[Cell | str]], optional: int = 0) -> Table:
+    """Return a table. Columns without text are left out; names in backticks are code."""
+    cells = [[cell if isinstance(cell, Cell) else Cell(words(cell)) for cell in row] for row in rows]
+    kept = [place for place in range(len(head)) if any(plain(row[place].text) for row in cells)]
+    left = sum(place >= len(head) - optional for place in kept)
+    return Table(
+        name, tuple(head[place] for place in kept), tuple(tuple(row[it] for it in kept) for row in cells), left
+    )
+
+
+def joined(title: str, documents: Sequence[Document]) -> Document:
+    """Return a document with the content of several documents, each with its title as a heading."""
+    if len(documents) == 1:
+        return documents[0]
+    blocks = [(Heading(each.title), *each.conclusion, *each.blocks) for each in documents]
+    return Document(
+        title, tuple(itertools.chain(*blocks)), tuple(itertools.chain(*(each.asides for each in documents)))
+    )
 
 
 def blocks_of(lines: Iterable[str]) -> tuple[Block, ...]:

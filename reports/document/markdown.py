@@ -6,14 +6,29 @@ import re
 from collections.abc import Iterator
 
 from leadline.checker.support.escapes import visible
-from leadline.reports.document import Block, Cell, Document, Heading, Items, Paragraph, Span, Table, Words
+from leadline.reports.document import (
+    Block,
+    Cell,
+    Document,
+    Fold,
+    Heading,
+    Items,
+    Paragraph,
+    Section,
+    Source,
+    Span,
+    Steps,
+    Table,
+    Words,
+)
+from leadline.reports.traces.mermaid import mermaid
 
 
 def markdown(document: Document) -> str:
     """Return a document as Markdown, without its asides."""
     lines = [f"# {escaped(document.title)}"]
-    for block in document.blocks:
-        lines += ["", *_lines(block)]
+    for block in (*document.conclusion, *document.blocks):
+        lines += ["", *written] if (written := list(_lines(block))) else []
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -27,11 +42,25 @@ def _lines(block: Block) -> Iterator[str]:
             yield from (f"- {_text(text)}" for text in texts)
         case Table():
             yield from _table(block)
+        case Fold(summary, blocks):
+            yield f"<details><summary>{_text(summary)}</summary>"
+            for each in blocks:
+                yield from ("", *_lines(each))
+            yield from ("", "</details>")
+        case Section(heading, blocks):
+            yield f"## {_text(heading)}"
+            for each in blocks:
+                yield from ("", *written) if (written := list(_lines(each))) else ()
+        case Steps(title, story):
+            yield from (f"<details><summary>{escaped(title)}</summary>", "", "```mermaid")
+            yield from (mermaid(story).rstrip(), "```", "", "</details>")
+        case Source(sources):
+            yield from ("<pre>", *(escaped(line.text) for line in sources), "</pre>")
 
 
 def _table(table: Table) -> Iterator[str]:
     yield f"| {' | '.join(map(escaped, table.head))} |"
-    yield f"|{' --- |' * len(table.head)}"
+    yield f"|{''.join(' ---: |' if table.is_number(column) else ' --- |' for column in range(len(table.head)))}"
     for row in table.rows:
         yield f"| {' | '.join(map(_cell, row))} |"
 

@@ -95,12 +95,7 @@ class Holding:
 
 
 def holdings(now: Rows, before: Rows) -> tuple[Holding, ...]:
-    """Return the contents of each row in a state. Changes that the preceding step made are marked.
-
-    Parameters:
-        now: the rows of the state.
-        before: the rows of the preceding state.
-    """
+    """Return the contents of each row in a state. Changes that the preceding step made are marked."""
     return tuple(_holding(name, row, before.get(name, row)) for name, row in now.items())
 
 

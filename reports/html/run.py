@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 from markupsafe import Markup
 
-from leadline.checker.coverage import CoverageCounts, FunctionCoverage
-from leadline.checker.result import Result, Statistics, Verdict
+from leadline.checker.result import Result, Verdict
 from leadline.checker.support.messages import counted
-from leadline.reports.diagnosis import lines
+from leadline.reports.document import Span, Words
+from leadline.reports.document.html import document_html
 from leadline.reports.html import Chapter, chapter, page
-from leadline.reports.html.plots import levels_plot, rate_plot, rates
-from leadline.reports.runs.phrases import (
-    LEGEND,
-    MARKS,
-    causes,
-    field_values,
-    gaps,
-    idle_action,
-    instance_columns,
-    line_note,
-    order,
-    property_verdict,
-    run_verdict,
-    sample_note,
-    searched,
-    shown_kinds,
-    statistics_lines,
-    taken_column,
-    whole_read_text,
-)
+from leadline.reports.runs.document import run_document, what_decides
+from leadline.reports.runs.phrases import run_verdict, searched
 from leadline.reports.runs.run_view import RunView
 from leadline.reports.traces.story import Story, story_of
-
-FEWEST_RATES = 5
-"""The minimum number of time spans for which the page plots the rate over time."""
-
 
 MOST_NAMED = 3
 """The maximum number of violated properties that the title of a page names."""
@@ -61,53 +40,6 @@ class RunWithTraces:
 
 
 @attrs.frozen
-class Plot:
-    """A plot of a run.
-
-    Attributes:
-        drawn: the SVG element.
-        spoken: a description for screen readers.
-    """
-
-    drawn: Markup
-    spoken: str
-
-
-@attrs.frozen
-class PropertyRow:
-    """A row in the table of properties.
-
-    Attributes:
-        name: the name of the property.
-        sentence: the sentence that describes the property.
-        verdict: the verdict in words.
-        looks: the CSS class of the verdict.
-        links: links to the traces. Each is an (address, link text) pair.
-    """
-
-    name: str
-    sentence: str
-    verdict: str
-    looks: str
-    links: tuple[tuple[str, str], ...]
-
-
-@attrs.frozen
-class ActionRow:
-    """A row in the table of actions.
-
-    Attributes:
-        name: the name of the action.
-        generated: the number of states that the action generated.
-        distinct: the number of generated states that were new.
-    """
-
-    name: str
-    generated: int
-    distinct: int
-
-
-@attrs.frozen
 class RunSection:
     """The section of the page for one run.
 
@@ -118,25 +50,9 @@ class RunSection:
         searched: a description of the spec, its bounds, the engine, and the settings of the engine.
         verdict: the verdict on the run. If the run stopped early, also the reason.
         looks: the CSS class of the verdict.
-        note: a further remark, which is usually empty.
-        order: a line that says in which order properties were checked, if the order made a difference.
-        diagnosis: the lines of the diagnosis, followed by lines that say which violations are by design or known bugs.
-        counts: lines with the counts of the run.
-        whole_reads: lines that name code that the engine cannot analyse, and give the resulting number of calls.
-        plots: plots that show the number of states at each depth and the rate over time, if these are known.
-        properties: the rows in the table of properties.
-        actions: the rows in the table of actions.
-        taken_column: the heading of the column that counts the steps of each action.
-        idle: the text for an action that was never enabled.
+        causes: lines that say what decides the violations, and which are by design or known bugs.
         start: the URL fragment of the state at which the first trace opens. Empty if there is no trace.
-        gaps: lines about missing coverage.
-        covered: the coverage, or None if it was not measured.
-        instance_columns: the first two headings of the table of action instances.
-        shown_kinds: "witness" or "premise" for each property; see `leadline.reports.runs.phrases.shown_kinds`.
-        fields: the values of each field, in words, keyed by the name of the field.
-        sample_note: a note on the states in which a random search measured coverage. Empty for other searches.
-        source: the functions with the coverage of their lines.
-        legend: what the marks on source lines mean.
+        document: what the run found.
     """
 
     name: str
@@ -145,42 +61,9 @@ class RunSection:
     searched: str
     verdict: str
     looks: str
-    note: str
-    order: tuple[str, ...]
-    diagnosis: tuple[str, ...]
-    counts: tuple[str, ...]
-    whole_reads: tuple[str, ...]
-    plots: tuple[Plot, ...]
-    properties: tuple[PropertyRow, ...]
-    actions: tuple[ActionRow, ...]
-    taken_column: str
-    idle: str
+    causes: tuple[str, ...]
     start: str
-    gaps: tuple[str, ...]
-    covered: CoverageCounts | None
-    instance_columns: tuple[str, str]
-    shown_kinds: dict[str, str]
-    fields: dict[str, str]
-    sample_note: str
-    source: tuple[FunctionView, ...]
-    legend: str = LEGEND
-
-
-@attrs.frozen
-class FunctionView:
-    """The source of a function, with its coverage.
-
-    Attributes:
-        name: the name of the function.
-        file: the name of the file.
-        is_complete: true if all lines and branches of the function were executed.
-        lines: the lines of the function. Each has its number, its text, a CSS class, a coverage mark and a remark.
-    """
-
-    name: str
-    file: str
-    is_complete: bool
-    lines: tuple[tuple[int, str, str, str, str], ...]
+    document: Markup
 
 
 def with_traces(result: Result, run: RunView, title: str = "", failure: str = "") -> RunWithTraces:
@@ -207,7 +90,12 @@ def title_of(run: RunView) -> str:
     return f"{verdict}{f': {missed}' if missed else ''} - {run.spec}"
 
 
-def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = ()) -> str:
+def names(every: Sequence[RunWithTraces]) -> list[str]:
+    """Return the URL fragment of the section for each run."""
+    return [f"check-{number}" for number in range(1, len(every) + 1)]
+
+
+def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = (), above: Markup | None = None) -> str:
     """Return the HTML page that shows the details and the traces of the given runs.
 
     Unexpected traces come first, then expected traces, then traces of witnesses.
@@ -216,6 +104,7 @@ def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = 
         title: the title of the page.
         every: the runs.
         notes: notes on the page as a whole.
+        above: a table of the runs, with links to the names of their sections.
     """
     entries = sorted((entry for each in enumerate(every, start=1) for entry in _entries(*each)), key=_rank)
     chapters: list[Chapter] = []
@@ -224,9 +113,10 @@ def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = 
         note = _check(entry.run, every[entry.run - 1]) if len(every) > 1 else entry.note
         chapters.append(chapter(len(chapters) + 1, entry.story, note, entry.is_witness))
         of_runs[entry.run - 1].setdefault(entry.name, []).append(chapters[-1])
-    runs = [_run(number, *pair) for number, pair in enumerate(zip(every, of_runs, strict=True), start=1)]
+    is_alone = len(every) == 1 and not all(each.is_witness for each in chapters)
+    runs = [_run(number, *pair, is_alone) for number, pair in enumerate(zip(every, of_runs, strict=True), start=1)]
     origin = next((each.run.origin for each in every), None)
-    return page(title, chapters, runs, notes=notes, origin=origin)
+    return page(title, chapters, runs, notes=notes, above=above if len(every) > 1 else None, origin=origin)
 
 
 @attrs.frozen
@@ -255,68 +145,23 @@ def _check(number: int, shown: RunWithTraces) -> str:
     return f"check {number}: {shown.title}{f': {shown.failure}' if shown.failure else ''}"
 
 
-def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chapter]]) -> RunSection:
+def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chapter]], is_alone: bool) -> RunSection:
     """Return the section of the page for a run, with links to the traces for each property."""
-    run, statistics = shown.run, shown.run.statistics
-    covered = statistics.covered
-    rows = []
-    for item in run.properties:
-        own = chapters.get(item.name, ())
-        links = tuple(
-            (each.shown[-1].name, f"trace {place}" if place > 1 else counted(len(each.shown), "state"))
-            for place, each in enumerate(own, start=1)
-        )
-        verdict = property_verdict(item.kind, item.verdict, item.premise)
-        looks = (Verdict.INCOMPLETE if item.says_nothing else item.verdict).value
-        rows.append(PropertyRow(item.name, item.sentence, verdict, looks, links))
+    run, name = shown.run, f"check-{number}"
+    links = {each: tuple(itertools.chain(*map(_link, itertools.count(1), own))) for each, own in chapters.items()}
     return RunSection(
-        name=f"check-{number}",
+        name=name,
         title=shown.title,
         failure=shown.failure,
         searched=searched(run),
         verdict=": ".join(run_verdict(run)),
         looks=run.verdict.value,
-        note=run.note,
-        order=tuple(order(run)),
-        diagnosis=(*(lines(run.diagnosis) if run.diagnosis is not None else ()), *causes(run)),
-        counts=tuple(statistics_lines(statistics)),
-        whole_reads=tuple(map(whole_read_text, statistics.whole_reads)),
-        plots=tuple(_plots(statistics, f"check-{number}")),
-        properties=tuple(rows),
-        actions=tuple(ActionRow(name, count.generated, count.distinct) for name, count in statistics.actions.items()),
-        taken_column=taken_column(run),
-        idle=idle_action(run),
+        causes=tuple(what_decides(run)),
         start=next((first.start.name for own in chapters.values() for first in own), ""),
-        gaps=tuple(gaps(run)),
-        covered=statistics.covered,
-        instance_columns=instance_columns(run),
-        shown_kinds=shown_kinds(run),
-        fields=_fields(covered) if covered else {},
-        sample_note=sample_note(run),
-        source=tuple(map(_function, covered.source)) if covered else (),
+        document=document_html(run_document(run, links, are_causes_above=is_alone), name),
     )
 
 
-def _function(function: FunctionCoverage) -> FunctionView:
-    lines = [(line.number, line.text, line.mark, MARKS[line.mark], line_note(line)) for line in function.lines]
-    return FunctionView(function.name, function.file, function.is_complete, tuple(lines))
-
-
-def _fields(covered: CoverageCounts) -> dict[str, str]:
-    """Return a description of each field's values, keyed by the name of the field."""
-    of_sample = covered.sampled is not None
-    return {path: field_values(field, of_sample=of_sample) for path, field in covered.fields.items()}
-
-
-def _plots(statistics: Statistics, name: str) -> list[Plot]:
-    plots = []
-    if levels := statistics.levels or (statistics.walked.depths if statistics.walked else ()):
-        spoken = f"distinct states at each depth: {', '.join(f'{states:,}' for states in levels)}"
-        plots.append(Plot(Markup(levels_plot(levels, f"{name}-levels")), spoken))
-    if len(spans := rates(statistics.samples)) >= FEWEST_RATES:
-        slowest, fastest = min(rate for *_, rate in spans), max(rate for *_, rate in spans)
-        spoken = (
-            f"distinct states a second, over {statistics.seconds:.1f} seconds: from {slowest:,.0f} to {fastest:,.0f}"
-        )
-        plots.append(Plot(Markup(rate_plot(statistics.samples, f"{name}-rate")), spoken))
-    return plots
+def _link(place: int, trace: Chapter) -> Words:
+    text = f"trace {place}" if place > 1 else counted(len(trace.shown), "state")
+    return (*((Span(", "),) if place > 1 else ()), Span(text, "", trace.shown[-1].name))

@@ -19,9 +19,9 @@ import attrs
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.model.rules import RuleColumn
-from leadline.reports.bugs import Archive, Bug, fix_of, read_archive
 from leadline.reports.differences import nearest_release, with_fields
 from leadline.reports.hunt.plan import OwnCure, Values
+from leadline.reports.kafka.bugs import Archive, Bug, fix_of, read_archive
 from leadline.reports.loading import load_spec
 from leadline.reports.rule_tables import rule_table
 
@@ -133,11 +133,7 @@ def base_spec(reference: str) -> Spec[Any]:
 
 @functools.cache
 def cures_of(reference: str) -> tuple[Cure, ...]:
-    """Return the cures of a release of Kafka, in order of preference. Return an empty tuple for any other spec.
-
-    Parameters:
-        reference: the name of the release.
-    """
+    """Return the cures of a release of Kafka, in order of preference. Return an empty tuple for any other spec."""
     spec = base_spec(reference)
     if spec.column is None:
         return ()

@@ -52,9 +52,6 @@ PREMISE_FALSE = {
 }
 """The verdict in words on a property whose premise was not true in any searched state."""
 
-PROMISING = ("kafka/", "rpc/")
-"""The prefixes of the names of specs that have the properties in `PROMISES`."""
-
 KEEP_GOING = "incomplete: the search stopped after a violation; --keep-going checks the other properties"
 
 
@@ -162,7 +159,7 @@ def advice(run: RunView) -> list[str]:
         )
     left_open = [item.name for item in run.properties if item.verdict is Verdict.INCOMPLETE]
     if left_open and run.stop is not None and run.stop.kind is StopKind.VIOLATION:
-        promised = [name for name in left_open if name in PROMISES] if run.spec.startswith(PROMISING) else []
+        promised = [name for name in left_open if name in PROMISES]
         if promised:
             said.append(
                 f"promises to users that were not decided: {', '.join(promised)}; "

@@ -15,7 +15,7 @@ from leadline.checker.result import PropertyResult, Result, Statistics, Stop, Ve
 from leadline.checker.spec import Spec
 from leadline.invariants.promises import by_design
 from leadline.reports.diagnosis import Diagnosis
-from leadline.reports.known_bugs import KnownBug, known_bugs_outside, known_bugs_within, too_few_brokers
+from leadline.reports.kafka.known_bugs import KnownBug, known_bugs_outside, known_bugs_within, too_few_brokers
 from leadline.reports.origin import Origin
 
 

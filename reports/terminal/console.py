@@ -15,7 +15,6 @@ from typing import Any
 import attrs
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 
 from leadline.checker.result import Verdict
@@ -96,7 +95,7 @@ def is_plain(out: Console) -> bool:
 
 @attrs.frozen
 class WrappedBounds:
-    """Text that lists bounds. It can also be wrapped after commas, so that a name is not split if it fits on a line.
+    """Text with bounds. It is also wrapped after the comma before a name, so that a name that fits on a line is whole.
 
     It is not a subclass of `Text`, because `rich` would join it with neighbouring text and apply its own wrapping.
     """
@@ -105,7 +104,7 @@ class WrappedBounds:
 
     def __rich_console__(self, out: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         breaks, begin = [], 0
-        for part in re.finditer(r"[^ ,]+[ ,]*", self.text.plain):
+        for part in re.finditer(r"(?:[^ ,]|,(?=[^a-z ]))+[ ,]*", self.text.plain):
             end = part.start() + len(part[0].rstrip())
             if begin < part.start() and end - begin > options.max_width:
                 begin = part.start()
@@ -113,19 +112,3 @@ class WrappedBounds:
         for line in self.text.divide(breaks):
             line.rstrip()
             yield line
-
-
-def empty_table(title: str, columns: tuple[str, ...], numbers: int = 0) -> Table:
-    """Return a table without rows.
-
-    Parameters:
-        title: the title, which may be empty.
-        columns: the headings of the columns.
-        numbers: the number of columns at the end that contain numbers.
-    """
-    heading = f"\n{title}" if title else " "
-    table = Table(title=heading, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for place, column in enumerate(columns):
-        is_number = place >= len(columns) - numbers
-        table.add_column(column, header_style="dim", overflow="fold", justify="right" if is_number else "left")
-    return table

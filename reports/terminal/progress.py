@@ -6,13 +6,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import click
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from leadline.checker.engines import memory
 from leadline.checker.result import Statistics
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
+from leadline.reports.lines import say
 from leadline.reports.terminal.console import console, is_plain
+
+LINE_SECONDS = 60.0
+"""The time in seconds between two lines of progress of a search of mutants if standard error is not a terminal."""
 
 
 def progress_lines(statistics: Statistics) -> list[str]:
@@ -97,3 +102,32 @@ def _minutely(what: str, every: float) -> Callable[[Statistics], None]:
             out.print("  ".join(filter(None, [what, *progress_lines(statistics)])), soft_wrap=True)
 
     return show
+
+
+@contextmanager
+def mutants_progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
+    """Show the progress of searching mutants on standard error.
+
+    On a terminal, one line is updated in place. Otherwise, a line is added every `LINE_SECONDS`. No thread is used,
+    because processes are forked at the same time.
+
+    Returns:
+        A context manager. It provides a function that shows a line of text.
+    """
+    out = console(stderr=True)
+    due = time.monotonic() + LINE_SECONDS
+
+    def show(text: str) -> None:
+        nonlocal due
+        line = visible(f"{name}: {text}")
+        if out.is_terminal:
+            click.echo(f"\r\x1b[K{line[: out.width - 1]}", nl=False, err=True)
+        elif time.monotonic() >= due:
+            due = time.monotonic() + LINE_SECONDS
+            say(f"leadline: {line}", err=True)
+
+    try:
+        yield show
+    finally:
+        if out.is_terminal:
+            click.echo("\r\x1b[K", nl=False, err=True)

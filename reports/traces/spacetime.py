@@ -58,12 +58,7 @@ def space_time(rows: Sequence[Rows], trace: Trace[object] | None = None) -> Spac
 
 
 def losses(before: Rows, after: Rows) -> Iterator[str]:
-    """Yield a phrase about each row that loses cells in a step, for example because its log is truncated.
-
-    Parameters:
-        before: the rows before the step.
-        after: the rows after the step.
-    """
+    """Yield a phrase about each row that loses cells in a step, for example because its log is truncated."""
     for name, row in after.items():
         kept, held = len(row.cells), before.get(name, Row()).cells
         if held[kept:]:

@@ -90,11 +90,7 @@ class Story:
     reasons: tuple[str, ...] = ()
 
     def turns(self, state: int) -> tuple[Event, ...]:
-        """Return the events that happened in a state and decided the outcome. Return only one event for each label.
-
-        Parameters:
-            state: the index of the state.
-        """
+        """Return the events that happened in a state and decided the outcome. Return only one event for each label."""
         return tuple(
             {event.label: event for event in reversed(self.happened) if event.state == state and event.label}.values()
         )[::-1]
@@ -102,9 +98,6 @@ class Story:
     def explanations(self, state: int) -> tuple[str, ...]:
         """Return the text of each event in a state. Leave out the last event of the trace, because `ending` explains
         it.
-
-        Parameters:
-            state: the index of the state.
         """
         return tuple(event.text for event in self.happened[:-1] if event.state == state)
 
@@ -225,13 +218,7 @@ def _title(spec: str, bounds: Mapping[str, object]) -> str:
 
 
 def ending_of(name: str, kind: Kind, sentence: str) -> str:
-    """Return a sentence that says whether the end of a trace shows or violates a property.
-
-    Parameters:
-        name: the name of the property.
-        kind: the kind of the property.
-        sentence: the sentence of the property.
-    """
+    """Return a sentence that says whether the end of a trace shows or violates a property."""
     return f"{name} is shown: {sentence}" if kind.is_witness else f"{name} is violated: it requires that {sentence}"
 
 

@@ -29,7 +29,7 @@ from leadline.model.kafka.conformance.window import cut
 from leadline.model.kafka.releases import column_of
 from leadline.model.kafka.state import Partition
 from leadline.model.log import Log, Record
-from leadline.reports.conformance.report import conformance_report
+from leadline.reports.kafka.conformance.report import conformance_report
 from tests.bench.machine import print_section
 from tests.conformance.long import long_recording
 from tests.conformance.walks import BROKERS, NOT_WALKED, RARE, beginning, release

@@ -41,7 +41,7 @@ from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
 from leadline.invariants.catalog import CATALOG, find
-from leadline.reports.bugs import read_archive
+from leadline.reports.kafka.bugs import read_archive
 from leadline.reports.loading import known_mutations
 from tests.bench.machine import print_paragraph, print_section
 
@@ -291,7 +291,7 @@ def main() -> None:
         "nothing counts as longer than all others; `>` marks a percentile that is such a search. The seconds are the "
         "median and the 95th percentile without the first search, then those of the first search, which learns the "
         "spec. The flaws are those of designs in the articles and KIPs, and bugs of the archive, each in the first "
-        "release that it affects. Their bounds are in `tests/bench/bench_walks.py` and `reports/bugs.toml`."
+        "release that it affects. Their bounds are in `tests/bench/bench_walks.py` and `reports/kafka/bugs.toml`."
     )
     print(
         "| flaw | uniform, found: steps | s | first s | guided, found: steps | s | first s | exhaustive: states | s |"

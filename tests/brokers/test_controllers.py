@@ -17,10 +17,16 @@ from leadline.brokers.errors import Unmakeable
 from leadline.checker.errors import LeadlineError
 from leadline.model.control.actions import ACTIONS
 from leadline.model.control.wire import ON_THE_WIRE
-from leadline.reports.bugs import CONTROL, read_archive
+from leadline.reports.kafka.broker_runs.counterexamples import counterexample
+from leadline.reports.kafka.broker_runs.schedules import (
+    Schedules,
+    affected_release,
+    bug_of,
+    fixed_release,
+    schedules_of,
+)
+from leadline.reports.kafka.bugs import CONTROL, read_archive
 from leadline.reports.loading import load_spec
-from leadline.reports.reality.counterexamples import counterexample
-from leadline.reports.reality.schedules import Schedules, affected_release, bug_of, fixed_release, schedules_of
 
 ARCHIVE = read_archive()
 STATE = {"LeaderEpoch": 1, "Leader": 1, "Isr": [1], "TopicName": "t"}

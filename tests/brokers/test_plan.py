@@ -17,10 +17,10 @@ from leadline.checker.trace import Trace
 from leadline.model.kafka.actions import ACTIONS
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, column_of
 from leadline.model.kafka.wire import ON_THE_WIRE, Deed, on_the_wire
-from leadline.reports.bugs import read_archive
+from leadline.reports.kafka.broker_runs import counterexamples
+from leadline.reports.kafka.broker_runs.schedules import bug_of
+from leadline.reports.kafka.bugs import read_archive
 from leadline.reports.loading import load_spec
-from leadline.reports.reality import counterexamples
-from leadline.reports.reality.schedules import bug_of
 
 ARCHIVE = read_archive()
 MADE = (

@@ -25,10 +25,16 @@ from leadline.invariants.catalog import CATALOG
 from leadline.model.txn.messages import EndTxn, Produce, Request
 from leadline.model.txn.partition import Data, Marker
 from leadline.model.txn.state import Transactions
-from leadline.reports.bugs import TRANSACTIONS, read_archive
+from leadline.reports.kafka.broker_runs.counterexamples import counterexample
+from leadline.reports.kafka.broker_runs.schedules import (
+    Schedules,
+    affected_release,
+    bug_of,
+    fixed_release,
+    schedules_of,
+)
+from leadline.reports.kafka.bugs import TRANSACTIONS, read_archive
 from leadline.reports.loading import load_spec
-from leadline.reports.reality.counterexamples import counterexample
-from leadline.reports.reality.schedules import Schedules, affected_release, bug_of, fixed_release, schedules_of
 
 ARCHIVE = read_archive()
 NOT_MADE = {

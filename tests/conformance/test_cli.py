@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from leadline.reports.conformance.objects import SCHEMA
+from leadline.reports.kafka.conformance.objects import SCHEMA
 from tests.conformance.long import long_recording
 from tests.conformance.test_recordings import RECORDINGS
 from tests.suite.command import call

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from leadline.checker.errors import LeadlineError
-from leadline.reports.conformance.confirmed import by_release, confirmed_by, page
+from leadline.reports.kafka.conformance.confirmed import by_release, confirmed_by, page
 from tests.conformance.test_recordings import RECORDINGS
 from tests.suite.samples import EVERY
 

@@ -14,7 +14,7 @@ from leadline.checker.conformance import UNCOUNTED, Answer, Limits
 from leadline.model.kafka.conformance.following import followed_release
 from leadline.model.kafka.releases import KRAFT, RELEASES, ZOOKEEPER, Column
 from leadline.model.kafka.rules import RULES
-from leadline.reports.conformance.report import other_values
+from leadline.reports.kafka.conformance.report import other_values
 from tests.conformance.test_altered import counted
 from tests.conformance.test_recordings import CONFORMS_TO, RECORDINGS, REJECTED_BY, column, read
 from tests.suite.samples import EVERY

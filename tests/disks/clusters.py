@@ -12,7 +12,7 @@ import attrs
 
 from leadline.invariants.audit.cluster import audit
 from leadline.invariants.audit.result import AuditResult, Finding
-from leadline.reports.bugs import SHIPPED
+from leadline.reports.kafka.bugs import SHIPPED
 from tests.disks.data_directories import (
     Batch,
     Disk,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+import itertools
 import re
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def _names(text: str) -> list[str]:
 
 def _section(text: str) -> Section:
     tables = [table.splitlines()[2:] for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)]
-    _, mutants, properties = [[_cells(line) for line in table] for table in tables]
+    _, *mutants, properties = [[_cells(line) for line in table] for table in tables]
     return Section(
         {
             name.strip("`"): Row(
@@ -69,7 +70,7 @@ def _section(text: str) -> Section:
                 },
                 said,
             )
-            for name, _, bounds, result, said in mutants
+            for name, _, bounds, result, said, *_ in itertools.chain(*mutants)
         },
         {name.strip("`"): int(kills) for name, kills, *_ in properties},
         {name.strip("`"): _names(said) for name, _, _, said in properties},

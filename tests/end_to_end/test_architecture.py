@@ -178,6 +178,33 @@ def test_only_the_command_line_and_the_loader_know_the_catalog() -> None:
     assert knowing == {"leadline.reports.loading", "leadline.reports.cli.specs"}
 
 
+FAMILIES = ("atomic", "control", "kafka", "rpc", "txn")
+
+
+def constants_in(module: str) -> Iterator[str]:
+    """Every string in a file, except docstrings and helps, which may have examples."""
+    tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    helps = {id(part) for node in ast.walk(tree) if isinstance(node, ast.keyword) for part in ast.walk(node.value)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone | helps:
+            yield node.value
+
+
+def test_reports_know_no_family_outside_their_folder_of_kafka() -> None:
+    own = tuple(f"leadline.model.{name}" for name in FAMILIES)
+    outside = [
+        module
+        for module in FILES
+        if package_of(module) == "reports" and not module.startswith("leadline.reports.kafka")
+    ]
+    assert len(outside) > 80
+    families = (*own, "leadline.invariants.families")
+    assert [(module, name) for module in outside for name, _ in imports_of(module) if name.startswith(families)] == []
+    prefixes = tuple(f"{name}/" for name in FAMILIES)
+    assert [(module, text) for module in outside for text in constants_in(module) if text.startswith(prefixes)] == []
+
+
 def test_only_the_commands_of_brokers_import_them_and_only_when_they_run() -> None:
     importing = {
         (module, at_once)
@@ -185,9 +212,8 @@ def test_only_the_commands_of_brokers_import_them_and_only_when_they_run() -> No
         for imported, at_once in imports_of(module)
         if package_of(imported) == "brokers" and package_of(module) != "brokers"
     }
-    names = ("broker_releases", "conform", "record", "reproduce")  # imported when they run
-    commands = {f"leadline.reports.cli.{name}" for name in names}
-    folders = ("leadline.reports.reality", "leadline.reports.conformance")
+    commands = {f"leadline.reports.cli.{name}" for name in ("conform", "record", "reproduce")}  # imported when they run
+    folders = ("leadline.reports.kafka.broker_", "leadline.reports.kafka.conformance")
     needing = commands | {module for module in FILES if module.startswith(folders)}
     assert [module for module, at_once in importing if at_once and module not in needing] == []
     outside = {module: imports_of(module) for module in FILES if module not in needing}

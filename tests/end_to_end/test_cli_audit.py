@@ -46,7 +46,7 @@ def test_nothing_wrong_ends_with_0(whole: Path) -> None:
     before = digest(whole)
     run = run_leadline("audit", "whole", folder=whole)
     assert (run.code, run.err) == (0, "")
-    assert run.out.startswith("holds: nothing is wrong\n3 brokers, 1 partition, 27 batches, ")
+    assert "\nholds: nothing is wrong\n3 brokers, 1 partition, 27 batches, " in run.out
     assert digest(whole) == before
 
 
@@ -54,14 +54,14 @@ def test_something_wrong_ends_with_1_and_says_what_to_do_and_how_it_can_come_abo
     broken: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "leadline.reports.audit.counterexamples.SHIPPED", short_archive(tmp_path_factory.mktemp("archive"))
+        "leadline.reports.kafka.audit.counterexamples.SHIPPED", short_archive(tmp_path_factory.mktemp("archive"))
     )
     before = digest(broken)
     run = call("audit", "broken", folder=broken)
     assert run.code == 1
     shown = " ".join(run.out.split())
     for words in (
-        "topic-0 strong_isr offset 6 is below the high watermark 10 of broker 1",
+        "topic-0: strong_isr, weak_isr strong_isr offset 6 is below the high watermark 10 of broker 1",
         "A known bug ends in the same way: KAFKA-15221: A delayed fetch shows that a follower has caught up",
         "Brokers 1 and 2, in the ISR, have everything below the high watermark 10 and can be elected safely.",
         "How this can happen: KAFKA-15221: A delayed fetch shows",
@@ -69,7 +69,7 @@ def test_something_wrong_ends_with_1_and_says_what_to_do_and_how_it_can_come_abo
         "violated: strong_isr, weak_isr, in 1 partition ",
     ):
         assert words in shown, run.out
-    assert shown.count("weak_isr") == 1  # it is said once that the ISR lacks something
+    assert "weak_isr offset" not in shown  # it is said once that the ISR lacks something
     assert digest(broken) == before
 
 
@@ -78,7 +78,7 @@ def test_what_cannot_be_decided_ends_with_3(whole: Path) -> None:
         path.unlink()
     run = call("audit", "whole", folder=whole)
     assert run.code == 3
-    assert run.out.startswith("undecided: the directories are not of one moment, which strong_isr, weak_isr, ")
+    assert "\nundecided: the directories are not of one moment, which strong_isr, weak_isr, " in run.out
     assert "incomplete: nothing wrong was found, but not everything could be decided\n" in run.out
     assert call("audit", "whole", "--stopped", folder=whole).code == 0
 
@@ -129,8 +129,8 @@ def test_formats_for_ci_systems(broken: Path) -> None:
     if (schema := SCHEMAS / "sarif-2.1.0-rtm.4.json").is_file():
         jsonschema.validate(content, json.loads(schema.read_text()))
     markdown = (broken / "a.md").read_text()
-    assert markdown.startswith("### leadline audit: violated\n")
-    assert "| :x: | topic-0 | `strong_isr` | 1, 3 | 6 | " in markdown
+    assert markdown.startswith("# leadline audit\n\n**violated**: strong_isr, weak_isr, in 1 partition\n")
+    assert "\n## topic-0: **strong_isr, weak_isr**\n\n- **strong_isr**  offset 6 is below" in markdown
     for path in broken.rglob(".kafka_cleanshutdown"):
         path.unlink()
     call("audit", "broken", "--junit", "b.xml", "--markdown", "a.md", "--no-traces", folder=broken)
@@ -138,7 +138,7 @@ def test_formats_for_ci_systems(broken: Path) -> None:
     by_name = {(case.get("classname"), case.get("name")): case for case in cases}
     assert by_name["audit", "everything could be decided"].find("error") is not None
     assert by_name["audit", "strong_isr"].find("error") is not None
-    assert (broken / "a.md").read_text().count("### leadline audit: ") == 2
+    assert (broken / "a.md").read_text().count("# leadline audit\n") == 2
 
 
 def test_two_moments(broken: Path) -> None:
@@ -177,9 +177,9 @@ def test_names_of_directories_do_nothing_to_a_terminal(tmp_path: Path) -> None:
     cluster.write()
     run = call("audit", str(hostile), "--html", "a.html", "--markdown", "a.md", folder=tmp_path)
     assert run.code == 0
-    assert r"\x1b]0;pwned\x07\u202ename\n::error::x/again was formatted" in "".join(run.out.split("\n")).replace(
-        r"\::", "::"
-    )
+    assert r"\x1b]0;pwned\x07\u202ename\n::error::x/again was formatted" in " ".join(run.out.split()).replace(
+        ":: ", "::"
+    ).replace(": :", "::")
     for text in (run.out, (tmp_path / "a.html").read_text(), (tmp_path / "a.md").read_text()):
         assert not {"\x1b", "\x07", "\u202e"} & set(text)
     assert not any(line.startswith("::") for line in run.out.splitlines())

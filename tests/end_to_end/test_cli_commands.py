@@ -12,7 +12,7 @@ import pytest
 from leadline.reports.cli.app import COMMANDS, app
 
 HEAVY = ("hypothesis", "jinja2", "networkx", "numba", "numpy", "pyspark", "rich")
-OF_RELEASES = ("leadline.invariants.catalog", "leadline.model.txn.state", "leadline.reports.bugs")
+OF_RELEASES = ("leadline.invariants.catalog", "leadline.model.txn.state", "leadline.reports.kafka.bugs")
 PORT = Path(__file__).parents[1] / "natural" / "queens.py"
 
 PRINT_IMPORTED = f"""

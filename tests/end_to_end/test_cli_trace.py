@@ -352,6 +352,24 @@ STALE: dict[str, tuple[Edit, str]] = {
 }
 
 
+def test_show_replay_and_specs_write_what_they_show_as_an_object(folder: Path) -> None:
+    (trace,) = call("show", LOSS, "--json", "-", folder=folder).json["traces"]
+    assert trace == {"property": None, "note": None, **call("show", LOSS, "--format", "json", folder=folder).json}
+    assert call("replay", LOSS, "--json", "-", folder=folder).json == {
+        "trace": LOSS,
+        "spec": "atomic/hw-truncation",
+        "states": len(trace["states"]),
+        "stale": None,
+        "brokers": None,
+        "exit_code": 0,
+    }
+    found = call("specs", "atomic/kip-320", "--json", "-", folder=folder).json["specs"][0]
+    assert found["bounds"][0]["bound"] == "brokers"
+    assert {"rule", "question", "has", "is_changed", "values"} == set(found["rules"][0])
+    refused = call("show", LOSS, "--json", "-", "--format", "dot", folder=folder)
+    assert refused.complaint == "--format cannot be used with --html or --json"
+
+
 @pytest.mark.parametrize("what", STALE)
 def test_replay_of_a_stale_trace_ends_in_1_with_one_line_that_says_where_it_departs(folder: Path, what: str) -> None:
     change, reason = STALE[what]

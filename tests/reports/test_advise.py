@@ -14,14 +14,14 @@ from pypdf import PdfReader
 
 from leadline.checker.engines.progress import Progress
 from leadline.model.kafka.releases import RELEASES
-from leadline.reports.advice.advice import TO_USERS, Concern, Group, advise, harm_of
-from leadline.reports.advice.cluster import Cluster, clusters
-from leadline.reports.advice.decisions import SAME_STEPS, Decider, Status
-from leadline.reports.advice.json_advice import SCHEMA
-from leadline.reports.advice.properties import read_properties
-from leadline.reports.advice.settings import Kind, Settings, known_settings, read_settings
-from leadline.reports.advice.text import notes
-from leadline.reports.bugs import REPLICATION, TRANSACTIONS, Archive, Bug, read_archive
+from leadline.reports.kafka.advice.advice import TO_USERS, Concern, Group, advise, harm_of
+from leadline.reports.kafka.advice.cluster import Cluster, clusters
+from leadline.reports.kafka.advice.decisions import SAME_STEPS, Decider, Status
+from leadline.reports.kafka.advice.json_advice import SCHEMA
+from leadline.reports.kafka.advice.properties import read_properties
+from leadline.reports.kafka.advice.settings import Kind, Settings, known_settings, read_settings
+from leadline.reports.kafka.advice.text import notes
+from leadline.reports.kafka.bugs import REPLICATION, TRANSACTIONS, Archive, Bug, read_archive
 from leadline.reports.loading import load_spec
 from tests.browser.chromium import chromium, needs_chromium
 from tests.browser.opened_page import Opened
@@ -529,7 +529,7 @@ def test_the_page_begins_with_a_summary_and_offers_its_commands(tmp_path: Path) 
     assert call("advise", *options, folder=tmp_path).code == 0
     for browser in chromium():
         opened = Opened(browser, tmp_path / "page.html", viewport={"width": 1280, "height": 800})
-        links = opened.page.locator(".summaries a")
+        links = opened.page.locator("a[href^='#section'], a[href='#settings']")
         assert links.count() >= 4
         box = links.last.bounding_box()
         assert box is not None
@@ -553,7 +553,7 @@ def test_the_known_bugs_of_one_release(tmp_path: Path) -> None:
         folder=tmp_path,
     )
     assert run.code == 3, "searches are not complete in this time"
-    assert run.lines[0] == "Kafka 4.1.1 with KRaft"
+    assert run.lines[0] == "Known bugs of Kafka 4.1.1 with KRaft"
     assert not any(said in run.out for said in ("upgrade from", "before:", "after:", "to 4.1", "mended", "newly"))
     assert "possible with 4.1.1, by the bug or by design" in run.out
     assert "fixed once eligible.leader.replicas.version is raised to 1: kafka-features.sh" in " ".join(run.out.split())

@@ -17,9 +17,9 @@ from leadline.invariants.audit.releases import ReleaseRange
 from leadline.invariants.audit.result import AuditResult
 from leadline.model.disk.files import Entry, LocalFiles, Unreadable
 from leadline.model.kafka.releases import KRAFT, RELEASES
-from leadline.reports.audit import counterexamples
-from leadline.reports.audit.counterexamples import with_counterexamples
-from leadline.reports.audit.terminal import verdict_sentence
+from leadline.reports.kafka.audit import counterexamples
+from leadline.reports.kafka.audit.counterexamples import with_counterexamples
+from leadline.reports.kafka.audit.document import verdict_sentence
 from tests.disks.clusters import TOPIC_ID, SmallCluster, checks, notes, short_archive, small_cluster, standard_batches
 from tests.disks.data_directories import (
     Batch,

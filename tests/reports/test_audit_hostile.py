@@ -17,9 +17,10 @@ import pytest
 from leadline.checker.result import Verdict
 from leadline.invariants.audit.cluster import audit
 from leadline.model.disk.batches import LARGEST_OFFSET
-from leadline.reports.audit.findings import audit_findings, audit_markdown
-from leadline.reports.audit.json_audit import audit_object
-from leadline.reports.audit.page import audit_page
+from leadline.reports.document.markdown import markdown
+from leadline.reports.kafka.audit.document import audit_document, audit_page
+from leadline.reports.kafka.audit.findings import audit_findings
+from leadline.reports.kafka.audit.json_audit import audit_object
 from tests.disks.clusters import checks, notes, small_cluster
 from tests.disks.data_directories import batch, lines
 from tests.disks.simulator import Simulation
@@ -30,7 +31,7 @@ def seen(*paths: str) -> Verdict:
     result = audit(paths, workers=1)
     audit_object(result)
     audit_findings(result)
-    audit_markdown(result, [])
+    markdown(audit_document("", result, []))
     audit_page("hostile", result, [])
     return result.verdict
 

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser
 
 from leadline.invariants.audit.cluster import audit
-from leadline.reports.audit import counterexamples
-from leadline.reports.audit.counterexamples import with_counterexamples
-from leadline.reports.audit.page import audit_page
+from leadline.reports.kafka.audit import counterexamples
+from leadline.reports.kafka.audit.counterexamples import with_counterexamples
+from leadline.reports.kafka.audit.document import audit_page
 from tests.browser.chromium import chromium, needs_chromium
 from tests.browser.opened_page import Opened
 from tests.disks.clusters import short_archive, small_cluster, standard_batches
@@ -46,7 +46,7 @@ def opened(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Opened
 def test_logs_are_drawn_with_what_differs_and_what_is_missing(opened: Opened) -> None:
     page = opened.page
     assert page.locator("h1").inner_text() == "an <audit>"
-    assert page.locator("section.audit > .verdict").inner_text().startswith("violated: ")
+    assert page.locator("p.verdict").first.inner_text().startswith("violated: ")
     first, second = page.locator("details.run[id^=partition]").all()
     assert (first.locator("summary").inner_text(), second.locator("summary").inner_text()) == (
         "other-7: log_matching, logs_prefix_consistent",
@@ -88,5 +88,5 @@ def test_thousands_of_partitions_are_folded(tmp_path: Path) -> None:
     assert text.count("<svg") == 300
     assert text.count('details class="run" id="partition-') == 300
     assert text.count(" open>") == 3
-    assert "and 100 more that are not on this page" in text
+    assert "and 100 more partitions: --json has all" in text
     assert len(text) < 2_000_000

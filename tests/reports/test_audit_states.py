@@ -25,7 +25,7 @@ from leadline.invariants.families.txn import PROPERTIES as TXN_PROPERTIES
 from leadline.invariants.logs import follower_log_is_prefix
 from leadline.invariants.promises import committed_never_lost
 from leadline.invariants.view import Complaint
-from leadline.reports.bugs import REPLICATION, BugSearch, read_archive
+from leadline.reports.kafka.bugs import REPLICATION, BugSearch, read_archive
 from leadline.reports.loading import load_spec
 from leadline.reports.suite import SHIPPED, read_suite
 from tests.disks.states import write_state

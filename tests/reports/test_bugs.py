@@ -12,7 +12,7 @@ from leadline.checker.engines import ENGINES
 from leadline.checker.errors import LeadlineError
 from leadline.invariants.catalog import column_of
 from leadline.model.kafka.releases import RELEASES
-from leadline.reports.bugs import (
+from leadline.reports.kafka.bugs import (
     CONTROL,
     REPLICATION,
     TRANSACTIONS,
@@ -20,7 +20,7 @@ from leadline.reports.bugs import (
     BugSearch,
     read_archive,
 )
-from leadline.reports.known_bugs import known_bugs_within
+from leadline.reports.kafka.known_bugs import known_bugs_within
 from leadline.reports.loading import load_spec
 from tests.suite.command import call
 from tests.suite.samples import EVERY, sampled
@@ -217,7 +217,7 @@ def test_a_bug_of_transactions_that_a_broker_cannot_show_says_why(tmp_path: Path
 
 
 def test_nothing_in_the_archive_is_a_result() -> None:
-    text = (Path(__file__).parents[2] / "reports" / "bugs.toml").read_text()
+    text = (Path(__file__).parents[2] / "reports" / "kafka" / "bugs.toml").read_text()
     assert not any(f"\n{key} =" in text for key in ("verdict", "trace_length", "distinct_states"))
 
 

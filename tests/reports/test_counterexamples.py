@@ -9,11 +9,11 @@ import pytest
 
 from leadline.checker.trace import complaint_at_end
 from leadline.model.kafka.releases import RELEASES
-from leadline.reports.bugs import BugSearch
 from leadline.reports.hunt.cures import archive_with_causes
-from leadline.reports.kept_behaviours import FILE, executed, kept
+from leadline.reports.kafka.broker_runs.schedules import bug_of
+from leadline.reports.kafka.bugs import BugSearch
+from leadline.reports.kafka.kept_behaviours import FILE, executed, kept
 from leadline.reports.loading import load_spec
-from leadline.reports.reality.schedules import bug_of
 
 ARCHIVE = archive_with_causes()
 OUTDATED = "no ticket: outdated log end"
@@ -29,7 +29,7 @@ def run_of(ticket: str, spec: str) -> BugSearch:
 def test_each_violates_the_property_of_its_bug(line: dict[str, str]) -> None:
     run = run_of(line["ticket"], line["spec"])
     trace = kept(run)
-    assert trace is not None, "the model has changed: run python -m leadline.reports.reality.counterexamples"
+    assert trace is not None, "the model has changed: run python -m leadline.reports.kafka.broker_runs.counterexamples"
     assert [repr(instance) for instance in trace.instances] == line["steps"]
     assert trace.about is not None
     assert complaint_at_end(run.spec, trace.about, trace.states) is not None

@@ -18,9 +18,9 @@ from leadline.checker.properties import Property
 from leadline.checker.result import PropertyResult
 from leadline.checker.state import component
 from leadline.checker.trace import Trace
-from leadline.reports.bugs import Bug, read_archive
 from leadline.reports.diagnosis import Change, diagnose, lines
-from leadline.reports.kept_behaviours import FILE, kept, read_kept
+from leadline.reports.kafka.bugs import Bug, read_archive
+from leadline.reports.kafka.kept_behaviours import FILE, kept, read_kept
 from leadline.reports.left_out_steps import world_without
 from leadline.reports.loading import load_spec
 from leadline.reports.rule_tables import rule_table

@@ -16,9 +16,9 @@ from leadline.checker.engines.oracle import explore
 from leadline.invariants.catalog import CATALOG
 from leadline.model.kafka.mistakes import the_leader_alone
 from leadline.model.kafka.releases import column_of
-from leadline.reports.bugs import read_archive
 from leadline.reports.differences import differing_rules
-from leadline.reports.kept_behaviours import executed, kept
+from leadline.reports.kafka.bugs import read_archive
+from leadline.reports.kafka.kept_behaviours import executed, kept
 from leadline.reports.traces.story import what_happened
 from tests.model.kafka_mutants import of_release
 from tests.specs.refusals import refused

@@ -9,7 +9,7 @@ import attrs
 from leadline.invariants.families.kafka import KAFKA
 from leadline.model.kafka.mistakes import one_below_the_high_watermark
 from leadline.model.kafka.releases import column_of
-from leadline.reports.known_bugs import too_few_brokers
+from leadline.reports.kafka.known_bugs import too_few_brokers
 from leadline.reports.loading import load_spec
 from tests.suite.command import call
 

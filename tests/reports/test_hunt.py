@@ -16,7 +16,6 @@ import pytest
 
 from leadline.checker.errors import LeadlineError
 from leadline.checker.trace import Trace
-from leadline.reports.bugs import Archive, Bug, read_archive
 from leadline.reports.differences import nearest_release
 from leadline.reports.hunt import cures
 from leadline.reports.hunt.cures import CAUSES, EARLIER, KNOWN, NEW, UNEXPLAINED, World, base_spec, cures_of
@@ -24,6 +23,7 @@ from leadline.reports.hunt.engines import on_this_machine
 from leadline.reports.hunt.hunt import Hunt, lowered_bounds, prepared, renewed
 from leadline.reports.hunt.plan import Plan, Setting, Values, read_plan, shipped_plan
 from leadline.reports.hunt.report import HuntReport, read_hunt
+from leadline.reports.kafka.bugs import Archive, Bug, read_archive
 from tests.suite.command import call, run_leadline
 from tests.suite.samples import EVERY
 
@@ -193,7 +193,8 @@ def test_a_hunt_of_a_changed_release_names_the_changed_rule(tmp_path: Path) -> N
     (tmp_path / "early.py").write_text(EARLY)
     run = call("hunt", "early.py", folder=tmp_path)
     assert run.code == 1, run.err
-    assert run.lines[1:4] == [
+    assert run.lines[2:6] == [
+        "early.py",
         "changed rule: admits as in kafka/4.3",
         "  the nearest release has another rule admits: nearly → at the start of the epoch",
         "  leader_candidates_complete holds with admits as in kafka/4.3",
@@ -293,7 +294,7 @@ def test_the_page_of_a_hunt_has_the_traces(tmp_path: Path) -> None:
     assert "HEAT-1: thermostat, in boiler.py" in page
     assert "without a name: seal, in boiler.py" in page
     assert "what was searched of boiler.py" in page
-    named = re.findall(r"named after ([0-9.]+) s of processor time", page)
+    named = re.findall(r"found after ([0-9.]+) s of processor time", page)
     told = json.loads((tmp_path / "hunt.json").read_text())["specs"][0]
     assert named == [f"{cause['cpu_seconds']:.1f}" for cause in told["causes"]]
 

@@ -8,9 +8,9 @@ import pytest
 
 from leadline.brokers import reproduction
 from leadline.invariants.promises import LOSS_PROPERTIES
-from leadline.reports.bugs import NO_TICKET, Bug, read_archive
-from leadline.reports.kept_behaviours import kept
-from leadline.reports.narrative import OF_CANDIDATES, OF_DATA, OF_REQUESTS, Narrative, narrative
+from leadline.reports.kafka.bugs import NO_TICKET, Bug, read_archive
+from leadline.reports.kafka.kept_behaviours import kept
+from leadline.reports.kafka.narrative import OF_CANDIDATES, OF_DATA, OF_REQUESTS, Narrative, narrative
 
 ARCHIVE = read_archive()
 

@@ -80,7 +80,7 @@ def test_every_link_to_a_trace_or_a_step_brings_it_into_view(
     unfold(page)
     outside = page.locator("a[href^='#t']:not(article a)")
     targets = outside.evaluate_all("all => all.map(it => it.hash.slice(1))")
-    assert len(targets) == 17  # two to each trace, from the list of all and from its run, and one from the failure
+    assert len(targets) == 16  # two to each trace, from the list of all and from its run
     for number, target in enumerate(targets):
         outside.nth(number).click()
         opened.wait_for(target)

@@ -24,10 +24,10 @@ from leadline.invariants.promises import durable_after_few_unclean_stops, why_no
 from leadline.model.control.releases import RELEASES as CONTROL_RELEASES
 from leadline.model.kafka.releases import DESIGNS, RELEASES
 from leadline.model.txn.releases import RELEASES as TXN_RELEASES
-from leadline.reports.bugs import REPLICATION, Archive, read_archive
 from leadline.reports.ci.markdown import answers_page
 from leadline.reports.document.markdown import markdown
-from leadline.reports.kept_behaviours import FILE, executed
+from leadline.reports.kafka.bugs import REPLICATION, Archive, read_archive
+from leadline.reports.kafka.kept_behaviours import FILE, executed
 from leadline.reports.loading import load_spec
 from leadline.reports.matrix import (
     NAMED,

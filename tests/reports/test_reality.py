@@ -25,16 +25,22 @@ from leadline.brokers.reproduction import (
     judged_without_event,
 )
 from leadline.checker.errors import LeadlineError
-from leadline.reports.bugs import CONTROL, NO_TICKET, TRANSACTIONS, read_archive
 from leadline.reports.cli.reproduce import exit_code
-from leadline.reports.document.terminal import block_view
-from leadline.reports.reality import successes
-from leadline.reports.reality.counterexamples import counterexample
-from leadline.reports.reality.live import evidence, judged_blocks
-from leadline.reports.reality.objects import ReproductionReport, reproduction_object
-from leadline.reports.reality.schedules import Schedules, affected_release, bug_of, fixed_release, schedules_of
-from leadline.reports.reality.story import COLUMN, real_story, reproduction_page
-from leadline.reports.reality.successes import Try, page
+from leadline.reports.document.terminal import blocks_view
+from leadline.reports.kafka.broker_runs import successes
+from leadline.reports.kafka.broker_runs.counterexamples import counterexample
+from leadline.reports.kafka.broker_runs.live import evidence, judged_blocks
+from leadline.reports.kafka.broker_runs.objects import ReproductionReport, reproduction_object
+from leadline.reports.kafka.broker_runs.schedules import (
+    Schedules,
+    affected_release,
+    bug_of,
+    fixed_release,
+    schedules_of,
+)
+from leadline.reports.kafka.broker_runs.story import COLUMN, real_story, reproduction_page
+from leadline.reports.kafka.broker_runs.successes import Try, page
+from leadline.reports.kafka.bugs import CONTROL, NO_TICKET, TRANSACTIONS, read_archive
 from tests.suite.page_text import text_of_html
 
 ARCHIVE = read_archive()
@@ -177,7 +183,7 @@ def test_reports_have_what_the_brokers_did(schedules: Schedules) -> None:
     assert COLUMN in text
     assert "made step 1" in text
     written = io.StringIO()
-    Console(width=1_000, file=written).print(*map(block_view, judged_blocks(judged, "fine")))
+    Console(width=1_000, file=written).print(blocks_view(judged_blocks(judged, "fine")))
     said = [" ".join(line.split()) for line in written.getvalue().splitlines()]
     assert said[0] == f"reproduced on Kafka 2.8.0 in 12 s: {judged.reason}"
     assert [line for line in (*said, "a line about the bug") if line not in text_of_html(text)] == []

@@ -31,10 +31,12 @@ from leadline.checker.result import (
 )
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.diagnosis import Change, Diagnosis
-from leadline.reports.html.plots import levels_plot, rates
+from leadline.reports.document import Plot
+from leadline.reports.html.plots import drawn
 from leadline.reports.html.run import run_page, title_of, with_traces
-from leadline.reports.known_bugs import KnownBug
+from leadline.reports.kafka.known_bugs import KnownBug
 from leadline.reports.origin import Origin
+from leadline.reports.runs.document import run_document
 from leadline.reports.runs.json_report import read_run, result_object
 from leadline.reports.runs.run_view import PropertyView, RunView, view_of_result
 from tests.browser.chromium import chromium, needs_chromium
@@ -64,7 +66,8 @@ def small(**changes: Any) -> Result:
 
 
 def test_the_plot_of_a_deep_search_is_one_shape_and_not_one_for_each_depth() -> None:
-    few, many = (levels_plot([1] * depth, "plot").count("<path") for depth in (10, 500))
+    plots = [Plot("", "depth", "", tuple(range(depth + 1)), (1,) * depth) for depth in (10, 500)]
+    few, many = (drawn(plot, "plot").count("<path") for plot in plots)
     assert many <= few + 5  # another number of ticks
 
 
@@ -107,7 +110,12 @@ def test_of_a_long_search_some_samples_are_kept_the_last_one_among_them_and_told
 
 
 def test_rates_are_of_the_time_between_two_samples() -> None:
-    assert rates([(1.0, 10), (1.0, 10), (3.0, 40)]) == [(0.0, 1.0, 10.0), (1.0, 3.0, 15.0)]
+    samples = ((1.0, 10), (1.0, 10), (3.0, 40), (4.0, 40), (5.0, 40), (6.0, 42))
+    view = view_of_result(small())
+    shown = attrs.evolve(view, statistics=attrs.evolve(view.statistics, samples=samples, seconds=6.0))
+    (plot,) = (block for block in run_document(shown).blocks if isinstance(block, Plot) and block.across == "seconds")
+    assert plot.edges == (0.0, 1.0, 3.0, 4.0, 5.0, 6.0)
+    assert plot.numbers == (10.0, 15.0, 0.0, 0.0, 2.0)
 
 
 # The page

@@ -11,7 +11,7 @@ import pytest
 from leadline.checker import Property, Spec
 from leadline.checker.engines import ENGINES
 from leadline.checker.result import Verdict
-from leadline.reports.bugs import BugSearch, read_archive
+from leadline.reports.kafka.bugs import BugSearch, read_archive
 from leadline.reports.loading import load_spec
 
 ARCHIVE = read_archive()

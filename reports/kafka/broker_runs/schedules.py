@@ -1,0 +1,331 @@
+"""Plan the replays that reproduce a known bug: its counterexample on a release with the bug, and a control replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import attrs
+
+from leadline.brokers.control.plan import plan_of as plan_of_controllers
+from leadline.brokers.control.schedule import schedule_of as schedule_of_controllers
+from leadline.brokers.driver.plan import plan_of
+from leadline.brokers.driver.schedule import schedule_of
+from leadline.brokers.driver.step_report import AnyPlan
+from leadline.brokers.releases import BrokerRelease, broker_release
+from leadline.brokers.transactions.plan import plan_of as plan_of_transactions
+from leadline.checker.errors import LeadlineError
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace, complaint_at_end
+from leadline.checker.traces.divergence import follow
+from leadline.model.control import releases as control_releases
+from leadline.model.kafka.published import minor
+from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, Column, column_of
+from leadline.model.kafka.state import Partition
+from leadline.model.txn import releases as txn_releases
+from leadline.reports.kafka.bugs import CONTROL, TRANSACTIONS, Archive, Bug, BugSearch, family_of
+from leadline.reports.loading import load_spec
+
+_OLDER_CLIENT, _VERSION = "-client-", "transaction_version"
+
+Search = Callable[[BugSearch], Trace[Any]]
+"""A function that runs a search for a bug, and returns the counterexample that the search finds."""
+
+
+@attrs.frozen
+class Schedules:
+    """The releases and plans for reproducing a bug.
+
+    Attributes:
+        bug: the bug.
+        affected: the affected release.
+        plan: the plan for the affected release. Its last state or step violates the property.
+        control: the release for the control replay: a release in which the bug is fixed, or the affected release.
+        control_plan: the plan for the control replay. Its states are those that the model of the control release
+            reaches.
+        left_out: the event that is left out of the control replay, or an empty string if the bug is fixed in the
+            control release.
+        reason: the reason why an event is left out, or an empty string.
+    """
+
+    bug: Bug
+    affected: BrokerRelease
+    plan: AnyPlan
+    control: BrokerRelease
+    control_plan: AnyPlan
+    left_out: str = ""
+    reason: str = ""
+
+
+def bug_of(archive: Archive, ticket: str) -> Bug:
+    """Return the bug with the given ticket. If several bugs name the ticket, return the bug whose main ticket it is.
+
+    Raises:
+        LeadlineError: if the ticket is unknown, or if no spec shows the bug.
+    """
+    bugs, unreached = archive.about(ticket)
+    own = [bug for bug in bugs if bug.ticket.upper() == ticket.upper()]
+    for bug in (*own, *bugs):
+        return bug
+    raise LeadlineError(f"{unreached[0].ticket} has no counterexample to replay: {unreached[0].reason}")
+
+
+def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
+    """Return the release on which a bug is reproduced.
+
+    Parameters:
+        bug: the bug.
+        name: the requested release, or None for the last affected release without changed rules.
+
+    Raises:
+        LeadlineError: if the bug does not affect the requested release, or does not affect any release that can be run.
+    """
+    if name is None:
+        as_published = [each for each in bug.affected if "+" not in each and _OLDER_CLIENT not in each]
+        if family_of(bug) == CONTROL and not as_published:
+            if bug.affected[-1].partition("+")[0] in bug.fixed:
+                raise LeadlineError(f"{bug.ticket} was fixed before Kafka 0.10.2, the first release that can be run")
+            raise LeadlineError(f"{bug.ticket} is shown in {bug.affected[-1]}, which is not a release")
+        return _last_release((as_published or bug.affected)[-1].partition("+")[0])
+    release = broker_release(name)
+    if _spec_name(bug, release) not in [each.partition("+")[0] for each in bug.affected]:
+        known = ", ".join(bug.affected)
+        raise LeadlineError(f"{bug.ticket} does not affect Kafka {release.name}: the affected releases are {known}")
+    return release
+
+
+def fixed_release(bug: Bug, affected: BrokerRelease, name: str | None) -> BrokerRelease | None:
+    """Return a release that fixes a bug and can execute the same schedule, or None if there is none.
+
+    Such a release has the same kind of controller. If the bug is about transactions, it also has the same transaction
+    version, because producers send different requests with a different version.
+
+    Parameters:
+        bug: the bug.
+        affected: the affected release.
+        name: the requested release, or None for the first release with the fix.
+
+    Raises:
+        LeadlineError: if the bug affects the requested release, or if that release has another kind of controller.
+    """
+    if name is None:
+        if family_of(bug) == TRANSACTIONS:
+            own = _txn_column(_spec_name(bug, affected)).values[_VERSION]
+            fixed = [_txn_column(each) for each in bug.fixed if "+" not in each]
+            return next((_first_release(each.versions) for each in fixed if each.values[_VERSION] == own), None)
+        if family_of(bug) == CONTROL:
+            controllers = [_control_column(each) for each in bug.fixed if "+" not in each]
+            same = [each for each in controllers if (each.values["metadata"] == "log") == affected.kraft]
+            return _first_release(same[0].versions, same[0].suffix) if same else None
+        columns = [_column(each) for each in bug.fixed if "+" not in each]
+        alike = [each for each in columns if (each.controller == KRAFT) == affected.kraft]
+        return _first_release(alike[0].versions, alike[0].suffix) if alike else None
+    release = broker_release(name)
+    if _spec_name(bug, release) in bug.affected:
+        raise LeadlineError(f"Kafka {release.name} is also affected by {bug.ticket}: choose a release with the fix")
+    if release.kraft != affected.kraft:
+        raise LeadlineError(f"Kafka {release.name} and {affected.name} must have the same kind of controller")
+    return release
+
+
+def schedules_of(
+    archive: Archive, bug: Bug, affected: BrokerRelease, fixed: BrokerRelease | None, search: Search
+) -> Schedules:
+    """Plan two replays for a bug: its counterexample on an affected release, and a control replay.
+
+    Parameters:
+        archive: the archive that contains the bug.
+        bug: the bug.
+        affected: an affected release.
+        fixed: a release with the fix, on which the control replay runs. If there is none, the control replay runs on
+            the affected release, without the decisive event.
+        search: a function that returns the counterexample for a search.
+
+    Raises:
+        Unmakeable: if real brokers cannot execute a step.
+        LeadlineError: if the bug violates a liveness property, or if the counterexample does not violate the property
+            in the spec of the affected release.
+    """
+    if family_of(bug) == CONTROL:
+        return _of_controllers(bug, affected, fixed)
+    runs = archive.runs(bug)
+    for item in runs[0].spec.liveness:
+        raise LeadlineError(f"{bug.ticket} violates {item.name}, a liveness property, but a replay is finite")
+    found = search(next(run for run in runs if run.part == "affected" and _is_of(run, bug, affected)))
+    spec = _spec(bug, affected)
+    plan = _plan(bug, found, affected, spec)
+    if plan.refused is not None or not _violates(plan.trace, found):
+        needed = " or ".join(name for name in bug.affected if name.partition("+")[0] == _spec_name(bug, affected))
+        brokers = f"the brokers are started with the rules of {spec.name}"
+        raise LeadlineError(f"{brokers}, under which the counterexample for {needed} does not violate {bug.property}")
+    if fixed is None:
+        left_out, control = without_the_event(plan.trace, found)
+        reason = f"no release with {controller_of(affected)} has the fix"
+        if family_of(bug) == TRANSACTIONS and bug.fixed:
+            reason = "producers of releases with the fix send other requests"
+        return Schedules(bug, affected, plan, affected, _plan(bug, control, affected), left_out, reason)
+    again = next((run for run in runs if run.part == "put back" and _is_of(run, bug, fixed)), None)
+    trace = found
+    if again is not None and family_of(bug) != TRANSACTIONS:
+        trace = _for_fixed(found, again, search, controller_of(fixed))
+    return Schedules(bug, affected, plan, fixed, _plan(bug, trace, fixed, _spec(bug, fixed)))
+
+
+def _of_controllers(bug: Bug, affected: BrokerRelease, fixed: BrokerRelease | None) -> Schedules:
+    """Plan two replays for a bug in controllers. The archive's counterexample is not used, because a real controller
+    soon learns of its successor. Another counterexample is searched for.
+    """
+    if fixed is None:
+        raise LeadlineError(f"{bug.ticket} has no control replay, because no release of the family has the fix")
+    spec, right = _spec(bug, affected), _spec(bug, fixed)
+    wrong: Spec[Any] = load_spec("+".join([right.name, *(f"{rule}={value}" for rule, value in bug.rules.items())]))
+    wrong = wrong.with_bounds(bug.bounds).with_properties([bug.property])
+    plan = plan_of_controllers(schedule_of_controllers(spec))
+    return Schedules(bug, affected, plan, fixed, plan_of_controllers(schedule_of_controllers(wrong), right))
+
+
+def _plan(bug: Bug, trace: Trace[Any], release: BrokerRelease, spec: Spec[Any] | None = None) -> AnyPlan:
+    if family_of(bug) == TRANSACTIONS:
+        return plan_of_transactions(trace, spec)
+    return plan_of(trace, controller_of(release), spec)
+
+
+def controller_of(release: BrokerRelease) -> str:
+    """Return a release's kind of controller: `KRAFT` or `ZOOKEEPER`."""
+    return KRAFT if release.kraft else ZOOKEEPER
+
+
+def _for_fixed(found: Trace[Any], again: BugSearch, search: Search, controller: str) -> Trace[Any]:
+    """Return a counterexample for the fixed release with the old rule restored. Use the given counterexample if it
+    violates the property there. Otherwise, search for one.
+    """
+    followed = follow(schedule_of(found, controller), cast(Spec[Partition], again.spec))
+    if followed.refused is None and _violates(followed.second, found):
+        return attrs.evolve(followed.second, about=again.spec.checks[0])
+    return search(again)
+
+
+def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[Any]]:
+    """Leave an event out of a trace, so that the trace no longer violates the property.
+
+    Steps that are not possible without the event are left out too.
+
+    Parameters:
+        trace: a trace that violates a property.
+        found: the counterexample, which names the property.
+
+    Returns:
+        The sentence that describes the event, and the trace without the event. Among the possible events, the one whose
+        removal leaves the most steps is chosen.
+
+    Raises:
+        LeadlineError: if the property is still violated whichever event is left out.
+    """
+    tried = (
+        (instance.sentence, _without(trace, at))
+        for at, instance in enumerate(trace.instances)
+        if instance.action.name in _EVENTS
+    )
+    kept = [(sentence, each) for sentence, each in tried if not _violates(each, found)]
+    if not kept:
+        raise LeadlineError("there is no control replay, because the bug still occurs whichever event is left out")
+    return max(kept, key=lambda pair: len(pair[1]))
+
+
+_EVENTS = (
+    *("crash_losing_tail", "crash", "crash_after_append", "session_expires", "shrink_isr", "begin_shutdown"),
+    *("apply_record", "reassign", "cancel_reassignment", "raise_min_insync_replicas", "directory_removed"),
+    "directory_replaced",
+    *("late_add", "late_record", "late_end"),
+)
+
+
+def _without(trace: Trace[Any], left_out: int) -> Trace[Any]:
+    """Leave one step out of a trace. Also leave out the later steps that are then no longer possible."""
+    states, taken = [trace.states[0]], []
+    for at, instance in enumerate(trace.instances):
+        successors = trace.spec.take(instance, states[-1]) if at != left_out else []
+        if successors:
+            wanted = trace.states[at + 1]
+            states.append(next((state for state in successors if state == wanted), successors[0]))
+            taken.append(instance)
+    return Trace(trace.spec, states, taken)
+
+
+def _violates(trace: Trace[Any], other: Trace[Any]) -> bool:
+    """Return whether the end of a trace violates the same property as another trace."""
+    if other.about is None:
+        return False
+    about = next(item for item in trace.spec.checks if item.name == other.about.name)
+    return complaint_at_end(trace.spec, about, trace.states) is not None
+
+
+def _spec(bug: Bug, release: BrokerRelease) -> Spec[Any]:
+    return load_spec(_spec_name(bug, release)).with_bounds(bug.bounds).with_properties([bug.property])
+
+
+def _spec_name(bug: Bug, release: BrokerRelease) -> str:
+    """Return the name of the spec that describes a release, in the family of a bug."""
+    if family_of(bug) == CONTROL:
+        controllers = _control_column(f"control/{release.name}")
+        return controllers.same_as or controllers.name
+    if family_of(bug) != TRANSACTIONS:
+        return release.spec
+    column = _txn_column(f"txn/{release.number}")
+    return column.same_as or column.name
+
+
+def _is_of(run: BugSearch, bug: Bug, release: BrokerRelease) -> bool:
+    return run.spec.name.partition("+")[0] == _spec_name(bug, release)
+
+
+def _last_release(name: str) -> BrokerRelease:
+    """Return the last release that a spec describes."""
+    if name.startswith("txn/"):
+        return broker_release(_txn_column(name).versions[-1])
+    if name.startswith("control/"):
+        controllers = _control_column(name)
+        return broker_release(f"{controllers.versions[-1]}{controllers.suffix}")
+    column = _column(name)
+    return broker_release(f"{column.versions[-1]}{column.suffix}")
+
+
+def _first_release(versions: Sequence[str], suffix: str = "") -> BrokerRelease:
+    """Return the last patch release of the first minor release."""
+    first = [version for version in versions if minor(version) == minor(versions[0])]
+    return broker_release(f"{first[-1]}{suffix}")
+
+
+def _txn_column(name: str) -> txn_releases.Column:
+    column = txn_releases.column_of(name)
+    if column is None or not column.versions:
+        raise LeadlineError(f"{name} is not a release")
+    return column
+
+
+def _control_column(name: str) -> control_releases.Column:
+    column = control_releases.column_of(name)
+    if column is None or not column.versions:
+        raise LeadlineError(f"{name} is not a release")
+    return column
+
+
+def _column(name: str) -> Column:
+    column = column_of(name)
+    if column is None or not column.versions:
+        raise LeadlineError(f"{name} is not a release")
+    return column
+
+
+def plan_on(trace: Trace[Any], release: BrokerRelease) -> AnyPlan:
+    """Return the plan with which a trace is replayed on a release. Raise LeadlineError if it has no such plan."""
+    spec = trace.spec.name.partition("+")[0]
+    if txn_releases.column_of(spec) is not None:
+        return plan_of_transactions(trace)
+    column = column_of(spec)
+    if column is None or not column.controller:
+        raise LeadlineError(f"--on can replay only traces of kafka/... and txn/... specs, not of {trace.spec.name}")
+    if column.controller != controller_of(release):
+        kinds = f"{column.controller} in {trace.spec.name}, {controller_of(release)} in Kafka {release.name}"
+        raise LeadlineError(f"--on requires a release with the same kind of controller as the spec: {kinds}")
+    return plan_of(trace, column.controller)

@@ -1,0 +1,339 @@
+"""Write a page that shows, for each release, which of the model's rules and actions are confirmed by recordings.
+
+``python -m leadline.reports.kafka.conformance.confirmed FOLDER`` prints the page for the recordings in a folder and its
+subfolders.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import attrs
+
+from leadline.brokers.conformance.check import Checks
+from leadline.brokers.conformance.reading import partitions_of
+from leadline.brokers.recording import read_recording
+from leadline.brokers.releases import broker_release
+from leadline.checker.conformance import Answer
+from leadline.checker.errors import LeadlineError
+from leadline.checker.support.messages import counted
+from leadline.model.kafka.actions import actions_of
+from leadline.model.kafka.releases import Column, column_of
+from leadline.model.kafka.rules import RULES
+from leadline.reports.kafka.conformance.prediction import told_apart
+from leadline.reports.kafka.conformance.report import conformance_report, other_values
+from leadline.reports.kafka.conformance.walks import planned_walks
+
+_INTRODUCTION = """\
+# What real brokers have confirmed
+
+Which rules and actions of the model recordings of real brokers confirm. A recording that does not exercise a rule
+conforms with every value of it, so conforming alone says little.
+
+- A **rule** is confirmed if a recording conforms to the spec of its release, and does not with any other value of the
+  rule.
+- A **pair of rules** is confirmed if a recording confirms both, and does not conform with other values of both either:
+  no change of the one makes up for a change of the other.
+- An **action** is confirmed if a recording does not conform to the spec without this action.
+
+`make page-confirmed` writes this page from the recordings in
+[`tests/conformance/recordings`](../../tests/conformance/recordings). Each shows one bug, or its absence, or a random
+behaviour that was made on brokers (`walk-...`), which was chosen because it would confirm many rules. The
+[findings](findings/README.md) show the rules of reassignments, directories and settings. Rules and actions that no
+recording confirms may still be right.
+"""
+
+_NOT_CONFIRMED = """\
+## Why rules are not confirmed
+
+For each release, {walks} random walks of the model, of at most 18 steps that can be made on brokers, were compared with
+each other value of each rule, as a recorder would see them.
+
+- *confirmed*: a recording confirms the rule.
+- *N walks*: no recording confirms the rule yet. N of these walks would if they were made on brokers.
+- Otherwise, no walk makes a difference that a recorder sees. The table names the values that none of them contradicts:
+  the walks do the same with these values, or the values allow more, and what allows more contradicts no recording.
+
+The reasons:
+
+- Recordings of walks have no reassignments, no failed log directories, no updates of `min.insync.replicas`, no eligible
+  leader replicas (except in 4.1), and nothing that consumers are told. So they say nothing about `reassignment`,
+  `override`, `directories`, `directory_elr`, `min_isr_setting`, `elr_update`, `elr_min_isr`, `elr_members`,
+  `last_known_leader`, `list_offsets` and `follower_reads`.
+- `hw_checkpoint=older-or-newer`, `late_requests=obeyed`, `fencing=none`, `isr_leave=behind-or-silent` and
+  `isr_eligibility=any` allow all that the other values of their rules allow.
+- `response_hw`, `acknowledgement`, `incarnation_read`, `isr_pending`, `late_diverging`, `same_record` and `late_fetch`
+  depend on two things that happen within a leader at once, and the driver makes one step after the other.
+- The driver orders the replicas so that the brokers that a walk elects come first, which hides `election_order`, and
+  all recordings are followed with `follower_leos=kept`.
+- With KRaft, the driver holds back the metadata log of a leader at the first change of the partition that the leader
+  does not know in the model. So the leader does not know that a broker was unfenced later, and does not propose it.
+  Walks that were tried for `isr_eligibility` and `last_fetched_epoch` stopped there.
+
+"""
+
+_DIFFERENCES = """\
+## Differences that were found
+
+What brokers did otherwise than the model of their release, or otherwise than recordings were read, and what was done.
+
+- **KAFKA-13207.** Of 65 recordings that a prototype followed, one was not a behaviour of the model, because the model
+  lacked this bug of 2.8.0. It has been added to the model.
+- **A refused record that is in the log.** In a run of `leadline conform --release 3.9.1 --chaos 1`, a leader was
+  paused. When it went on, it appended a record (frame 2588, a produce request with acks=all), sent it in the answer
+  to a fetch that had waited (2589), and learned that it was deposed. It then refused the record with
+  NOT_LEADER_OR_FOLLOWER, but with its offset, 131 (2600): `DelayedProduce` in Kafka's code keeps the offset. The
+  model was right, but the recording was read as if nothing had been appended. Fixed: an answer with an offset shows
+  an append.
+- **An ISR that is restored.** In a walk on 0.10.2.2, a leader that was elected with ISR 2 adds broker 1, and removes it
+  again (frame 995, `setData`). The recording was read as if this write were the controller's of the election, which has
+  the same epoch and ISR, and so the high watermark that followed (1004) was not explained. Fixed: the controller's
+  write is the first of an epoch.
+- **A session that resumes without a frame of its own.** In `walk-2.8.0-1`, the session of broker 0 expires while it
+  runs, it registers again (`/brokers/ids/0`), and is elected (frame 955). The model thought it gone. Fixed: such a
+  registration lets the session resume.
+- **An announcement that the next epoch overtakes.** In the same recording, broker 2 starts, and epoch 2 is announced to
+  it (912). The announcement arrives when epoch 3 has begun, and broker 2 follows the leader of epoch 2. In the model, a
+  broker that has just started learns of the current epoch only. Fixed in the reading: it learns when the announcement
+  is sent. No other process notices the difference.
+- **A dead broker that is elected.** In `walk-2.8.0-2`, broker 2 is killed, and the controller elects it before it
+  notices (597). In the model only running brokers are elected. Fixed in the reading: the broker is killed after the
+  election. Until then it does nothing that others see.
+- **An unclean election in one decision.** In `KIP-106-0.10.2.2`, the controller writes one state in which the leader is
+  gone and another is elected uncleanly (398). In the model these are two steps. Fixed: both may be taken.
+- **A leader that keeps what it knows of its followers.** When a leader begins another epoch, brokers keep the log end
+  offsets of the followers, and the specs of releases forget them until they fetch again. A run of `--chaos` on 0.10.2.2
+  was rejected for it: the controller removes a broker from the ISR, and with the next epoch the leader acknowledges a
+  record that the other follower has. Fixed: recordings are followed with `follower_leos=kept`.
+- **An ISR that has changed since.** In the same run, broker 1 starts, and an announcement tells it the ISR 0, when the
+  ISR is 0 2 already. Fixed in the reading: a follower may be told any ISR that its leader epoch had.
+- **A high watermark above the end of the log.** In a walk on 0.10.2.2, a former leader truncates after
+  OFFSET_OUT_OF_RANGE, and its high watermark remains 1 above an empty log. Up to 2.3, a truncation does not lower it.
+  No recording was rejected for it. What follows is in
+  [model/recordings.md](../../model/recordings.md#what-running-brokers-have-shown).
+- **A broker that fetches before it is registered.** In `walk-4.1.1`, broker 2 is killed and started while its session
+  lasts. The controller refuses its registration thirteen times with DUPLICATE_BROKER_REGISTRATION (frame 242 is the
+  first), and meanwhile it sends its leader a fetch request (247). In the model, a start and a registration are one
+  step. Listed in [model/recordings.md](../../model/recordings.md#following-recordings): such a fetch counts only for
+  what the leader makes of it. In `forgotten-proposal`, such a broker truncates its log and fetches records (644). Fixed
+  in the reading: it runs, and to the controller its earlier run is fenced, or has not ended.
+- **An election at the end of fencing.** In `replicas-of-the-first-partition`, broker 1 registers without the end of its
+  log, and leaves the ELR. It is elected, as the last known leader, only when it is unfenced (339). In the model, a
+  registration ends the fencing. Fixed in the reading: a broker is fenced until a record says otherwise.
+- **A dead broker that is unfenced.** In `walk-3.4.1-2`, the controller fences a broker that was killed, and then gets
+  one of its heartbeats that was held back, and unfences it (182). Read as no step.
+- **A refusal without a leader.** When a partition has lost its leader, the broker that led knows of a later epoch, and
+  answers a fetch with FENCED_LEADER_EPOCH (frame 246 of the control of *setting applied late*). The model has no epoch
+  without a leader. Fixed in the reading: such a refusal is possible.
+- **A walk in which the dead are elected.** A walk on 4.1.1 (`--seed 60`) stopped, since the controller elected broker 1
+  and the model had no leader: the leader's session ends, and the only other member of the ISR is dead, which the
+  controller has not noticed. The recording conforms, as `walk-2.8.0-2` does. Fixed: such walks are not planned.
+- **A walk in which an unclean election waits.** A walk on 0.10.2.2 (`--seed 78`) stopped after four minutes of waiting,
+  since the controller elected broker 1 uncleanly in the decision in which the leader was lost, and the walk another
+  broker later. The recording conforms. Fixed: such walks are not planned.
+- **A proposal that is sent again.** In chaos on 2.8.2, broker 0 was paused until its session ended. It then proposed
+  ISR 0 every 50 ms, and the controller refused each request as a whole with STALE_BROKER_EPOCH (30 times, frames 986 to
+  1067). The recording was rejected, since the model's leader proposes once. `AlterPartitionManager` in Kafka's code
+  keeps such a request and sends it again. Fixed in the reading: these refusals are no steps.
+"""
+
+
+WALKS = 150
+WALKED = ("0.10.2.2", "0.11.0.3", "2.8.0", "3.4.1", "3.9.1", "4.1.1")
+
+
+@attrs.frozen
+class Confirmed:
+    """The rules and actions that the recordings of one release confirm.
+
+    Attributes:
+        column: the release.
+        recordings: the names of the recordings.
+        rules: the names of the confirmed rules.
+        pairs: the confirmed pairs of rules.
+        actions: the names of the confirmed actions.
+    """
+
+    column: Column
+    recordings: tuple[str, ...]
+    rules: frozenset[str]
+    pairs: frozenset[tuple[str, str]]
+    actions: frozenset[str]
+
+
+def confirmed_by(path: Path) -> Confirmed:
+    """Return the rules, pairs of rules and actions that a recording confirms, of its last partition.
+
+    Raises:
+        LeadlineError: if the recording cannot be checked, does not name a release of the model, or does not conform to
+            the model of this release.
+    """
+    topic, partition = partitions_of(read_recording(path))[-1]
+    report = conformance_report(path, None, f"{topic}-{partition}", rules=True, keeps_logs=False)
+    if report.own is None or report.own.conformance.answer is not Answer.CONFORMS:
+        raise LeadlineError(f"{path} does not conform to the model of its release")
+    read, column = report.read, report.own.column
+    rules = [rule.rule for rule in report.rules if rule.confirmed]
+    checks = Checks(read, keeps_logs=False)
+    checks.check(column)
+    pairs = {pair for pair in itertools.combinations(rules, 2) if _rejects_changes(checks, column, *pair)}
+    return Confirmed(
+        column,
+        (path.stem,),
+        frozenset(rules),
+        frozenset(pairs),
+        frozenset(name for name in _actions(column) if _needs(checks, column, name)),
+    )
+
+
+def _rejects_changes(checks: Checks, column: Column, one: str, other: str) -> bool:
+    changes = itertools.product(other_values(column, one), other_values(column, other))
+    what_ifs = (column.with_rules({one: first, other: second}) for first, second in changes)
+    return all(checks.check(each).conformance.answer is Answer.REJECTED for each in what_ifs)
+
+
+def _needs(checks: Checks, column: Column, action: str) -> bool:
+    return checks.check(column, without=action).conformance.answer is Answer.REJECTED
+
+
+def _actions(column: Column) -> list[str]:
+    return [action.name for action in actions_of(column.protocol())]
+
+
+def by_release(found: Iterable[Confirmed]) -> list[Confirmed]:
+    """Merge the results for recordings into one result for each release. Sort these results by release."""
+    merged: dict[str, Confirmed] = {}
+    for each in sorted(found, key=lambda each: (each.column.versions, each.recordings)):
+        known = merged.get(each.column.name)
+        merged[each.column.name] = each if known is None else _merged(known, each)
+    return sorted(merged.values(), key=lambda each: [int(part) for part in each.column.versions[0].split(".")])
+
+
+def _merged(one: Confirmed, other: Confirmed) -> Confirmed:
+    return Confirmed(
+        one.column,
+        (*one.recordings, *other.recordings),
+        one.rules | other.rules,
+        one.pairs | other.pairs,
+        one.actions | other.actions,
+    )
+
+
+def page(releases: Sequence[Confirmed]) -> str:
+    """Return the page as Markdown."""
+    tables = [
+        *_shares(releases),
+        *_rules(releases),
+        *_not_confirmed(releases),
+        *_pairs(releases),
+        *_confirmed_actions(releases),
+    ]
+    return "\n".join([_INTRODUCTION, *tables, _DIFFERENCES])
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    for row in (head, ["---"] * len(head), *rows):
+        yield f"| {' | '.join(row)} |"
+    yield ""
+
+
+def _shares(releases: Sequence[Confirmed]) -> Iterator[str]:
+    pairs = len(RULES) * (len(RULES) - 1) // 2
+    yield from _table(
+        ("release", "recordings", "rules", "pairs of rules", "actions"),
+        (
+            (
+                f"`{each.column.name}`",
+                ", ".join(each.recordings),
+                f"{len(each.rules)} of {len(RULES)}",
+                f"{len(each.pairs)} of {pairs}",
+                f"{len(each.actions)} of {len(_actions(each.column))}",
+            )
+            for each in releases
+        ),
+    )
+
+
+def _rules(releases: Sequence[Confirmed]) -> Iterator[str]:
+    yield "## Rules\n"
+    yield "The value of each confirmed rule.\n"
+    known = [rule.name for rule in RULES if any(rule.name in each.rules for each in releases)]
+    yield from _table(
+        ("rule", *(f"`{each.column.name}`" for each in releases)),
+        (
+            (f"`{rule}`", *(f"`{each.column.values[rule]}`" if rule in each.rules else "" for each in releases))
+            for rule in known
+        ),
+    )
+    others = [rule.name for rule in RULES if rule.name not in known]
+    yield from _paragraph(f"No recording confirms {counted(len(others), 'rule')}: {_listed(others)}.")
+
+
+def _not_confirmed(releases: Sequence[Confirmed]) -> Iterator[str]:
+    yield _NOT_CONFIRMED.format(walks=WALKS).rstrip("\n") + "\n"
+    known = {each.column.name: each.rules for each in releases}
+    found = [_reasons(version, known) for version in WALKED]
+    yield from _table(
+        ("rule", *(f"`{name}`" for name, _ in found)),
+        ((f"`{rule.name}`", *(reasons[rule.name] for _, reasons in found)) for rule in RULES),
+    )
+
+
+def _reasons(version: str, known: Mapping[str, frozenset[str]]) -> tuple[str, dict[str, str]]:
+    """Return the name of a release's spec, and a cell for each rule: why recordings confirm it or do not."""
+    release = broker_release(version)
+    column = column_of(release.spec)
+    assert column is not None
+    walks = itertools.islice(planned_walks(release, 0, candidates=1), WALKS)
+    found = told_apart((plan.trace for _, plan in walks), column)
+    cells = {
+        rule: counted(walks, "walk") if walks else _listed(values) or "two walks together"
+        for rule, (walks, values) in found.items()
+    }
+    return column.name, cells | dict.fromkeys(known.get(column.name, ()), "confirmed")
+
+
+def _pairs(releases: Sequence[Confirmed]) -> Iterator[str]:
+    yield "## Pairs of rules\n"
+    rows: dict[tuple[str, str], list[str]] = {}
+    for each in releases:
+        for pair in sorted(each.pairs):
+            rows.setdefault(pair, []).append(each.column.name)
+    yield from _table(
+        ("pair", "confirmed in"), ((_listed(pair), _listed(names)) for pair, names in sorted(rows.items()))
+    )
+
+
+def _confirmed_actions(releases: Sequence[Confirmed]) -> Iterator[str]:
+    yield "## Actions\n"
+    names = dict.fromkeys(name for each in releases for name in _actions(each.column))
+    known = [name for name in names if any(name in each.actions for each in releases)]
+    yield from _table(
+        ("action", *(f"`{each.column.name}`" for each in releases)),
+        ((f"`{name}`", *("confirmed" if name in each.actions else "" for each in releases)) for name in known),
+    )
+    others = [name for name in names if name not in known]
+    yield from _paragraph(f"No recording confirms {counted(len(others), 'action')}: {_listed(others)}.")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _paragraph(text: str) -> Iterator[str]:
+    yield textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def main() -> int:
+    """Print the page, and return the exit code."""
+    paths = sorted(Path(sys.argv[1]).rglob("*.jsonl"))
+    print(page(by_release(map(confirmed_by, paths))), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

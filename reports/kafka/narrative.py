@@ -1,0 +1,233 @@
+"""The narrative of a known bug, for operators: how severe it is, what is lost, what must coincide, and what to do.
+
+What must coincide, what is lost, and the severity are derived from the states of a shortest trace. What an operator
+sees, how to check a cluster, and what to do meanwhile are in the archive, because no trace contains them.
+
+``python -m leadline.reports.kafka.narrative`` writes the page of all bugs, the most severe first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from leadline.checker.bounds import describe_bounds
+from leadline.checker.result import Verdict
+from leadline.checker.trace import Trace
+from leadline.invariants.promises import LOSS_PROPERTIES
+from leadline.model.history import short
+from leadline.model.kafka.bounds import NO_LIMIT
+from leadline.model.kafka.releases import RELEASES
+from leadline.model.kafka.state import Partition, Promise
+from leadline.reports.kafka.bugs import SETTINGS, Archive, Bug, BugResult, command_for, read_archive
+from leadline.reports.kafka.kept_behaviours import executed, kept
+from leadline.reports.terminal.progress import progress_line
+
+SEVERITIES = ("critical", "high", "medium", "low")
+"""The severities, the most severe first."""
+
+OF_DATA = (*LOSS_PROPERTIES, "log_matching", "logs_prefix_consistent", "no_lost_write", "no_aborted_read")
+"""Properties whose violation means that what clients wrote or read is wrong."""
+
+OF_CANDIDATES = ("strong_isr", "weak_isr", "isr_joined_with_all")
+"""Properties whose violation means that a broker can be elected without a committed record."""
+
+OF_REQUESTS = ("reassignment_as_asked", "added_or_removed")
+"""Properties of what operators ask for, whose violation neither loses anything nor makes a partition unavailable."""
+
+OF_DISKS = ("lossy_crashes", "lost_directories", "unclean_elections")
+"""Perturbations that lose records by themselves, on one broker."""
+
+
+NAMES = {
+    "acks": "acks",
+    "min_insync_replicas": "min.insync.replicas",
+    "unclean_leader_election": "unclean.leader.election.enable",
+}
+"""Kafka's names of the settings."""
+
+
+@attrs.frozen
+class Narrative:
+    """What an operator has to know about a bug.
+
+    Attributes:
+        bug: the bug.
+        severity: one of `SEVERITIES`.
+        why: why the severity is as it is.
+        lost: what is lost, and on how many copies.
+        coincidence: what must coincide.
+        size: the number of states of the trace, with the release in which it was found.
+    """
+
+    bug: Bug
+    severity: str
+    why: str
+    lost: str
+    coincidence: str
+    size: str
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """The parts of the narrative, keyed by their headings."""
+        fixed = [name for name in self.bug.fixed if "+" not in name]
+        releases = " or ".join(fixed)
+        upgrade = f" Fixed in {releases}." if fixed else " No release has a fix."
+        return {
+            "severity": f"{self.severity}: {self.why}",
+            "what you see": self.bug.seen,
+            "what is lost": self.lost,
+            "must coincide": f"{self.coincidence} ({self.size})",
+            "to check": self.bug.check,
+            "meanwhile": self.bug.until + upgrade,
+        }
+
+
+def narrative(bug: Bug, trace: Trace[Any]) -> Narrative:
+    """Return the narrative of a bug.
+
+    Parameters:
+        bug: the bug.
+        trace: a counterexample of the bug.
+    """
+    spent = _spent(trace)
+    lost = [*_lost(trace.states[-1])]
+    severity, why = _severity(bug, trace, spent, is_lost=bool(lost))
+    return Narrative(
+        bug=bug,
+        severity=severity,
+        why=why,
+        lost="; ".join(lost or _not_lost(trace)),
+        coincidence=_coincidence(bug, trace, spent),
+        size=f"{len(trace)} states in {trace.spec.name}",
+    )
+
+
+def told(outcome: BugResult) -> Narrative | None:
+    """Return the narrative of a bug from the result of a search, or None if the search found no counterexample."""
+    return narrative(outcome.run.bug, outcome.result.properties[0].traces[0]) if outcome.trace_length else None
+
+
+def _spent(trace: Trace[Any]) -> dict[str, int]:
+    """Return how often each perturbation happens in a trace.
+
+    States do not count perturbations without a limit. The steps are executed again with limits, which count them.
+    """
+    spec = trace.spec
+    assert spec.family is not None
+    names = spec.family.perturbations
+    limited = spec.with_bounds({name: 9 for name in names if getattr(spec.bounds, name) == NO_LIMIT})
+    counted = executed(limited, [repr(instance) for instance in trace.instances])
+    spent = (counted or trace).states[-1].spent
+    return {name: count for name in names if (count := getattr(spent, name, 0))}
+
+
+def _coincidence(bug: Bug, trace: Trace[Any], spent: Mapping[str, int]) -> str:
+    texts = {name: text.partition(";")[0] for name, _, text, _ in describe_bounds(trace.spec.bounds)}
+    parts = [f"{texts[name]}: {count}" for name, count in spent.items()]
+    if isinstance(trace.states[-1], Partition):
+        epochs = trace.states[-1].quorum.epoch - trace.states[0].quorum.epoch
+        parts += [f"further leader epochs: {epochs}"] if epochs else []
+    settings = [f"{NAMES[name]}={str(bug.bounds[name]).lower()}" for name in SETTINGS if name in bug.bounds]
+    return "; ".join(parts or ["no failure and no request of an operator"]) + (
+        f"; with {', '.join(settings)}" if settings else ""
+    )
+
+
+def _severity(bug: Bug, trace: Trace[Any], spent: Mapping[str, int], *, is_lost: bool) -> tuple[str, str]:
+    of_disk = any(name in spent for name in OF_DISKS) or bool(
+        getattr(trace.spec.bounds, "unclean_leader_election", False)
+    )
+    if is_lost or bug.property in OF_DATA:
+        what = (
+            "records are lost or differ between copies" if isinstance(trace.states[-1], Partition) else "data is wrong"
+        )
+        if of_disk:
+            return "high", f"{what}, after a disk has lost some or after an unclean election"
+        return "critical", f"{what}, although no disk has lost anything and no election was unclean"
+    if bug.property in OF_CANDIDATES:
+        return "high", "a broker that lacks committed records can be elected"
+    if bug.property in OF_REQUESTS:
+        return "low", "an operator's request is not carried out as it was asked for"
+    return "medium", "nothing is lost: something waits, stops, or is read too early or twice"
+
+
+def _lost(state: Any) -> Iterator[str]:
+    """Yield a phrase for each record that was acknowledged or readable, and that the leader does not have."""
+    if not isinstance(state, Partition) or state.quorum.leader is None:
+        return
+    leader, acked = state.quorum.leader, {(each.record, each.offset) for each in state.acked}
+    for promise in dict.fromkeys(attrs.evolve(each, epoch=0) for each in (*state.acked, *state.exposed)):
+        if _has(state, leader, promise):
+            continue
+        holders = [broker for broker in range(len(state.replicas)) if _has(state, broker, promise)]
+        known = "acknowledged" if (promise.record, promise.offset) in acked else "readable by consumers"
+        where = " and ".join(f"broker {each}{'' if state.replicas[each].up else ' (down)'}" for each in holders)
+        count = f"{len(holders)} of {len(state.replicas)} copies {'has' if len(holders) == 1 else 'have'} it"
+        on = f"{count}, on {where}" if holders else "no copy has it"
+        yield f"{short(promise.record)}, which was {known}: the leader, broker {leader}, lacks it; {on}"
+
+
+def _not_lost(trace: Trace[Any]) -> list[str]:
+    """Say what is wrong at the end of a trace in which the leader has all records."""
+    if trace.about is not None and trace.about.name in OF_DATA:
+        return [trace.complaint]
+    return [f"nothing by itself: {trace.complaint}" if trace.complaint else "nothing"]
+
+
+def _has(state: Partition, broker: int, promise: Promise) -> bool:
+    log = state.replicas[broker].log
+    return log.has(promise.offset) and log[promise.offset] == promise.record
+
+
+def narrative_of(archive: Archive, bug: Bug) -> Narrative:
+    """Return the narrative of a bug, from a trace that is kept or, if there is none, from a search."""
+    runs = [run for run in archive.runs(bug) if run.part == "affected"]
+    trace = next((trace for run in reversed(runs) if (trace := kept(run)) is not None), None)
+    if trace is None:
+        with progress_line(f"{bug.ticket} {runs[-1].spec.name}") as progress:
+            result = runs[-1].searched(progress).result
+        assert result.verdict is Verdict.VIOLATED, bug.ticket
+        trace = result.properties[0].traces[0]
+    return narrative(bug, trace)
+
+
+def page(archive: Archive) -> str:
+    """Return the page of all bugs as Markdown: the most severe first, and among them those of the newest release."""
+    told, newest = [narrative_of(archive, bug) for bug in archive.bugs], RELEASES[-1].name
+    told.sort(key=lambda each: (SEVERITIES.index(each.severity), newest not in each.bug.affected))
+    lines = [
+        "# Known bugs, for operators",
+        "",
+        "Every bug of the archive that the model shows, with and without a ticket, the most severe first. What is",
+        "lost, what must coincide, and the severity are derived from a trace of the model, in which failures and other",
+        "disturbances are counted. `leadline bugs NAME` searches for a shortest one, and `leadline advise` says which",
+        "bugs concern a cluster. What committers need of those without a ticket is on [their page](README.md).",
+        "",
+        "- **critical**: what clients wrote or read is wrong, although no disk lost anything and no election was",
+        "  unclean;",
+        "- **high**: the same after a disk has lost something or after an unclean election; or a broker that lacks",
+        "  committed records can be elected;",
+        "- **medium**: nothing is lost: something waits, stops, or is read too early or twice;",
+        "- **low**: an operator's request is not carried out as it was asked for.",
+    ]
+    for severity in SEVERITIES:
+        own = [each for each in told if each.severity == severity]
+        lines += ["", f"## {severity.capitalize()}: {len(own)}"]
+        for each in own:
+            affected = f"{each.bug.affected[0]} to {each.bug.affected[-1]}".replace(f" to {each.bug.affected[0]}", "")
+            lines += [
+                "",
+                f"### {each.bug.ticket}",
+                "",
+                f"{each.bug.sentence} ({affected}; `{command_for(each.bug.ticket)}`)",
+                "",
+            ]
+            lines += [f"- **{name.capitalize()}**: {text}" for name, text in each.lines.items()]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(read_archive()), end="")
