@@ -8,6 +8,7 @@ from leadline.brokers.conformance.context import Context, Group
 from leadline.brokers.conformance.exchanges import Exchange, produces, reads, seen_answer
 from leadline.brokers.conformance.frames import NONE, Body, Seen
 from leadline.brokers.conformance.not_followed import NotFollowed
+from leadline.brokers.conformance.partition import LEFT_OUT
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.errors import DONE, REFUSED, named, said
 from leadline.model.kafka.conformance.observer import Window
@@ -82,4 +83,5 @@ def _consumed(
         window = Window(passed, answer.arrived, (fetch.frame.number, answer.number))
         yield context.make.watermark_read(window, broker, seen.high_watermark)
         if seen.base is not None:
-            yield context.make.records_read(window, broker, seen.base, seen.records)
+            records = seen.records if seen.base == fetch.part["FetchOffset"] else ((LEFT_OUT, None), *seen.records)
+            yield context.make.records_read(window, broker, seen.base, records)

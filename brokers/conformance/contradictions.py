@@ -18,7 +18,7 @@ from leadline.model.kafka.conformance.words import listed
 
 _READ = (
     *("PartitionId", "Leader", "LeaderEpoch", "Isr", "Replicas", "AddingReplicas", "RemovingReplicas"),
-    *("BrokerId", "Fenced", "ResourceName", "Name", "Value"),
+    *("BrokerId", "Fenced", "ResourceName", "Name", "Value", "EligibleLeaderReplicas", "LastKnownElr"),
 )
 """The fields of metadata records that are read."""
 _DEFAULTS = {"Leader": -2, "Fenced": 0}

@@ -14,7 +14,8 @@ from leadline.model.kafka.assignment import Assignment
 class Decision:
     """A decision of the controller, with its time window and the first frame that shows it. Brokers and epochs are
     numbered as in Kafka, except in `assignment`, which is None if the replicas never change. `is_reassigned` says
-    whether the decision names replicas.
+    whether the decision names replicas. With KRaft, `partition_epoch` is the partition epoch afterwards. `elr` is None
+    if no record names eligible leader replicas; otherwise, it contains these, and then the last known ones.
     """
 
     earliest: float
@@ -25,6 +26,8 @@ class Decision:
     frame: int
     assignment: Assignment | None = None
     is_reassigned: bool = False
+    partition_epoch: int = NONE
+    elr: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
 
 @attrs.frozen

@@ -11,7 +11,7 @@ from leadline.brokers.conformance import kraft, zookeeper
 from leadline.brokers.conformance.context import Context
 from leadline.brokers.conformance.contradictions import contradictions
 from leadline.brokers.conformance.controller import Decision
-from leadline.brokers.conformance.frames import NONE, Seen
+from leadline.brokers.conformance.frames import NEVER, NONE, Body, Seen
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.brokers.messages.shutdown import asks_to_stop
@@ -60,7 +60,8 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
         isr = read.isr(ids)
         window = Window(since, frame.arrived, (frame.number,))
         requests.append(frame)
-        yield make.proposed(window, leader, read.epoch(part.get("LeaderEpoch")), isr)
+        outdated = _names_another_run(context, frame, part)
+        yield make.proposed(window, leader, read.epoch(part.get("LeaderEpoch")), isr, outdated=outdated)
         answer = read.answer.get(frame.number)
         if answer is None or frame.passed is None:
             context.notes["AlterPartition requests without an answer"] += 1
@@ -72,6 +73,10 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
                 requests.pop()
             continue
         window = context.window(frame.passed, answer.arrived, frame, answer)
+        own, known = frame.body.get("BrokerEpoch", NONE), _registered(read, frame.source, answer.arrived)
+        if own != NONE and known and own not in known:  # `ClusterControlManager.checkBrokerEpoch`
+            why = f"broker {leader} has registered with {' or '.join(map(str, sorted(known)))}"
+            yield make.contradicted(window, f"the controller handles a request of the broker epoch {own}", why)
         refused = said("AlterPartition", told.get("ErrorCode", 0))
         if refused != DONE:
             election = _election(context, explained, frame, refused)
@@ -83,10 +88,10 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
             requests.pop()
             result = read.replica(decision.leader), read.epoch(decision.epoch), read.isr(list(decision.isr))
             window = attrs.evolve(window, latest=min(answer.arrived, decision.latest))
-            yield make.proposal_handled(window, leader, result, decision.assignment)
+            yield make.proposal_handled(window, leader, result, decision.assignment, elr=_elr(read, decision))
             continue
         result = read.replica(told["LeaderId"]), read.epoch(told["LeaderEpoch"]), read.isr(told["Isr"])
-        assignment = None
+        assignment = elr = None
         unexplained = same.get((told["LeaderEpoch"], frozenset(told["Isr"])), [])
         for place, number in enumerate(unexplained):
             decision = decisions[number]
@@ -94,9 +99,10 @@ def _altered(context: Context, explained: set[int], requests: list[Seen]) -> Ite
                 explained.add(unexplained.pop(place))
                 requests.pop()
                 window = attrs.evolve(window, latest=min(answer.arrived, decision.latest))
-                assignment = decision.assignment
+                assignment, elr = decision.assignment, _elr(read, decision)
+                yield from _of_other_version(context, frame, answer, decision)
                 break
-        yield make.proposal_handled(window, leader, result, assignment)
+        yield make.proposal_handled(window, leader, result, assignment, elr=elr)
 
 
 def _election(context: Context, explained: set[int], frame: Seen, refused: str | None) -> int | None:
@@ -117,6 +123,53 @@ def _election(context: Context, explained: set[int], frame: Seen, refused: str |
         if is_next and decision.is_reassigned and number not in explained and decision.latest >= frame.passed:
             return number if decision.earliest <= answer.arrived else None
     return None
+
+
+def _of_other_version(
+    context: Context, frame: Seen, answer: Seen, decision: Decision
+) -> Iterator[Observation[Partition]]:
+    """Yield the contradiction if the partition epochs in an accepted AlterPartition request, and in its answer, are not
+    those before and after the decision (`ReplicationControlManager.validateAlterPartitionData`).
+    """
+    read = context.read
+    asked, told = ((read.part(each.body) or {}).get("PartitionEpoch", NONE) for each in (frame, answer))
+    after = decision.partition_epoch
+    if after != NONE and (asked not in (NONE, after - 1) or told not in (NONE, after)):
+        yield context.make.contradicted(
+            context.window(answer.arrived, answer.arrived, frame, answer),
+            f"the controller accepts a request with the partition epoch {asked}, and answers with {told}",
+            f"the record of this change (frame {decision.frame}) changes the partition epoch from {after - 1} to "
+            f"{after}",
+        )
+
+
+def _elr(read: PartitionRecording, decision: Decision) -> tuple[frozenset[int], ...] | None:
+    """Return the ELR and the last known leaders after a decision, with the numbers of the model."""
+    return None if decision.elr is None else tuple(read.isr(list(each)) for each in decision.elr)
+
+
+def _names_another_run(context: Context, frame: Seen, part: Body) -> bool | None:
+    """Return whether an AlterPartition request names another broker epoch of a member than the one with which the
+    member has registered (KIP-903), or None if it names none, or registrations are not recorded.
+    """
+    named = {each["BrokerId"]: each.get("BrokerEpoch", NONE) for each in part.get("NewIsrWithEpochs") or ()}
+    known = {broker: _registered(context.read, broker, frame.arrived) for broker in named}
+    found = [epoch in known[broker] for broker, epoch in named.items() if epoch != NONE and known[broker]]
+    return not all(found) if found else None
+
+
+def _registered(read: PartitionRecording, broker: object, at: float) -> set[int]:
+    """Return the broker epochs with which a broker may be registered at a time. There are several if the answer to a
+    registration comes later.
+    """
+    epochs: set[int] = set()
+    for each in read.frames:
+        answer = read.answer.get(each.number)
+        if each.api == "BrokerRegistration" and each.source == broker and each.arrived <= at and answer is not None:
+            epoch = answer.body.get("BrokerEpoch", NONE)
+            if not answer.body.get("ErrorCode") and epoch != NONE:
+                epochs = {epoch} if answer.arrived <= at else {*epochs, epoch}
+    return epochs
 
 
 def _may_propose_since(read: PartitionRecording, frame: Seen, answered: list[float]) -> float:
@@ -150,6 +203,12 @@ def _decided(context: Context, decision: Decision, requests: list[Seen]) -> Obse
     window = Window(decision.earliest, decision.latest, (decision.frame,))
     isr = read.isr(list(decision.isr))
     replicas = decision.assignment, decision.is_reassigned
+    elr = _elr(read, decision)
+    assigned = any(
+        frame.api == "AssignReplicasToDirs" and frame.request and (frame.passed or NEVER) <= decision.latest
+        for frame in read.frames
+    )
     asked_by = {read.replica(each.source) for each in requests if each.passed is not None}
     asked = frozenset(broker for broker in asked_by if broker is not None) if read.kraft else None
-    return context.make.decided(window, leader, epoch, isr, stopping, *replicas, asked)
+    more = (window, leader, epoch, isr, stopping, *replicas, asked)
+    return context.make.decided(*more, elr=elr, assigned=assigned)

@@ -35,6 +35,7 @@ _NUMBERS = {
     *(
         "Acks",
         "BaseOffset",
+        "BrokerEpoch",
         "BrokerId",
         "CurrentLeaderEpoch",
         "CurrentMetadataOffset",
@@ -47,7 +48,9 @@ _NUMBERS = {
     *("PartitionId", "PartitionIndex", "ResourceType", "SessionEpoch", "SessionId", "error"),
     *("first", "last", "offset", "to_offset", "high_watermark", "partition"),
 }
-_LISTS = {"AddingReplicas", "Isr", "NewIsr", "RemovingReplicas", "Replicas"}
+_LISTS = {
+    *("AddingReplicas", "EligibleLeaderReplicas", "Isr", "LastKnownElr", "NewIsr", "RemovingReplicas", "Replicas"),
+}
 """Lists of broker ids. In a PartitionChangeRecord, null says that nothing changes."""
 
 _PARTS = {

@@ -36,6 +36,7 @@ def read_controller(read: PartitionRecording) -> Controller:
     fences: list[Fence] = []
     images: dict[int, Image] = {}
     image, before = Image(), 0.0
+    names_elr = any(each.body.get("EligibleLeaderReplicas") for each in read.metadata)
     for offset in sorted(shown):
         frame, name, body = shown[offset].frame, shown[offset].name, shown[offset].body
         at = frame.arrived
@@ -43,7 +44,9 @@ def read_controller(read: PartitionRecording) -> Controller:
             image = images[offset] = image.after(name, body)
             if name == "PartitionChangeRecord":
                 known = image.leader, image.epoch, image.isr, frame.number, assignment_of(read, image)
-                decisions.append(Decision(min(before, at), at, *known, body.get("Replicas") is not None))
+                elr = (image.elr, image.last_known) if names_elr else None
+                is_reassigned = body.get("Replicas") is not None
+                decisions.append(Decision(min(before, at), at, *known, is_reassigned, image.partition_epoch, elr))
         elif name == "BrokerRegistrationChangeRecord" and body.get("Fenced") in (FENCED, UNFENCED) and images:
             broker = read.replica(body["BrokerId"])
             if broker is not None:
@@ -107,4 +110,19 @@ def fences(context: Context) -> Iterator[Observation[Partition]]:
     first = {context.unfenced(broker, life) for broker, runs in lives for life in runs[1:]}
     for each in context.controller.fences:
         window = Window(each.earliest, each.latest, (each.frame,))
-        yield context.make.fenced(window, each.broker, fenced=each.fenced, has_registered=each in first)
+        kind = {"fenced": each.fenced, "has_registered": each in first}
+        yield context.make.fenced(window, each.broker, **kind, may_have_moved=_assigns_later(context, each))
+
+
+def _assigns_later(context: Context, fence: Fence) -> bool:
+    """Return whether a broker later tells the controller in which log directory its replica is. Until then, the
+    controller does not elect it (`ReplicationControlManager.LeaderAcceptor`).
+    """
+    dies = context.processes.dies(fence.broker, fence.earliest)
+    return any(
+        frame.api == "AssignReplicasToDirs"
+        and frame.request
+        and context.read.replica(frame.source) == fence.broker
+        and fence.earliest <= frame.arrived < dies
+        for frame in context.read.frames
+    )

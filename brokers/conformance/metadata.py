@@ -32,6 +32,7 @@ class Image:
         leader, epoch, isr: the leader, the leader epoch and the ISR.
         replicas, adding, removing: the replicas, and those that a reassignment in progress adds and removes.
         partition_epoch: the partition epoch, or a lower number if other records than these have increased it.
+        elr, last_known: the eligible leader replicas, and the last known ones (KIP-966).
     """
 
     leader: int = NONE
@@ -41,6 +42,8 @@ class Image:
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     partition_epoch: int = NONE
+    elr: tuple[int, ...] = ()
+    last_known: tuple[int, ...] = ()
 
     def after(self, name: str, body: Body) -> Image:
         """Return the image after a PartitionRecord or PartitionChangeRecord of the partition.
@@ -58,7 +61,8 @@ class Image:
             leader, epoch = body["Leader"], epoch + 1
         adding, removing = told("AddingReplicas", self.adding), told("RemovingReplicas", self.removing)
         isr, replicas = told("Isr", self.isr), told("Replicas", self.replicas)
-        return Image(leader, epoch, isr, replicas, adding, removing, version)
+        eligible = told("EligibleLeaderReplicas", self.elr), told("LastKnownElr", self.last_known)
+        return Image(leader, epoch, isr, replicas, adding, removing, version, *eligible)
 
 
 def assignment_of(read: PartitionRecording, image: Image) -> Assignment | None:

@@ -20,6 +20,10 @@ from leadline.model.kafka.conformance.seen import NO_SUCH_EPOCH
 
 WRITES = ("create", "create2", "multi", "setData")
 """The names of requests that write to ZooKeeper."""
+LEFT_OUT = -2
+"""The value for an offset that has no record. No record of the model has it."""
+FIRST_WITH_EPOCHS = 2
+"""The first format of batches with leader epochs (magic 2, KIP-98)."""
 MOST_NUMBERED = 100_000
 """The number of different records that get small numbers."""
 
@@ -154,9 +158,10 @@ class PartitionRecording:
             return self._values.setdefault(text, len(self._values))
         return MOST_NUMBERED + int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
-    def records(self, batches: Body | None) -> tuple[tuple[int | None, int | None], ...]:
+    def records(self, batches: Body | None, *, has_offsets: bool = False) -> tuple[tuple[int | None, int | None], ...]:
         """Return a (value, epoch) pair for each record in the given batches. A value or epoch that was not recorded is
-        None.
+        None. If `has_offsets`, a broker has given the records their offsets; then `LEFT_OUT` is the value for an offset
+        without a record, since no log is compacted.
         """
         if not batches:
             return ()
@@ -165,13 +170,30 @@ class PartitionRecording:
                 f"the recording contains record batches that were not decoded: {batches.get('undecoded', 'no batches')}"
             )
         found: list[tuple[int | None, int | None]] = []
+        following: int | None = None
         for batch in batches["batches"]:
-            epoch = self.epoch(batch["leader_epoch"])
+            first, last, epoch = batch["first"], batch["last"], self._epoch_of(batch)
+            if has_offsets and following is not None and first != following:
+                found.append((LEFT_OUT, epoch))
+            following = last + 1
             if batch["records"] is None:
-                found += [(None, epoch)] * (batch["last"] - batch["first"] + 1)
-            else:
+                found += [(None, epoch)] * (last - first + 1)
+                continue
+            if not has_offsets:
                 found += [(self.value(record), epoch) for record in batch["records"]]
+                continue
+            values = {record["offset"]: self.value(record) for record in batch["records"]}
+            if len(values) < len(batch["records"]) or not values.keys() <= set(range(first, last + 1)):
+                found.append((LEFT_OUT, epoch))
+            found += [(values.get(offset, LEFT_OUT), epoch) for offset in range(first, last + 1)]
         return tuple(found)
+
+    def _epoch_of(self, batch: Body) -> int | None:
+        """Return the model's number for the leader epoch of a batch. A leader writes its epoch into each batch, so a
+        batch without one, in a format that has epochs, is of no epoch. Producers do not know the epoch.
+        """
+        without = batch["leader_epoch"] == NONE and batch.get("magic", 0) >= FIRST_WITH_EPOCHS
+        return NO_SUCH_EPOCH if without else self.epoch(batch["leader_epoch"])
 
     def records_from(
         self, batches: Body | None, offset: int
@@ -181,7 +203,7 @@ class PartitionRecording:
 
         A response contains whole batches, so it can begin with records before `offset`.
         """
-        records = self.records(batches)
+        records = self.records(batches, has_offsets=True)
         if not batches or not records:
             return None, ()
         first: int = batches["batches"][0]["first"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from leadline.brokers.conformance.fields import check_fields
-from leadline.brokers.conformance.frames import CONTROLLER, NEVER, Body, Seen, seen_frame
+from leadline.brokers.conformance.frames import CONTROLLER, NEVER, ZOOKEEPER, Body, Seen, seen_frame
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import WRITES, Announcement, PartitionRecording
 from leadline.brokers.messages.leader_and_isr import partition_states
@@ -149,7 +149,8 @@ def _read_frames(read: PartitionRecording) -> None:
     begun: dict[int, float] = {}  # the arrival of the first frame of each connection
     unanswered: dict[int, Seen | float] = {}
     early: set[int] = set()
-    numbers = _Numbers()
+    numbers, with_answer = _Numbers(), _Numbers()
+    correlations: dict[int, _Numbers] = {}
     now = 0.0
     for line in read.recording.events():
         now = max(now, line["time"])
@@ -158,6 +159,16 @@ def _read_frames(read: PartitionRecording) -> None:
             continue
         if not numbers.add(frame.number):
             raise NotFollowed(f"{read.path}: frame {frame.number} is on two lines")
+        if frame.answers is not None and not frame.request and not with_answer.add(frame.answers):
+            raise NotFollowed(f"{read.path}: frame {frame.number} answers frame {frame.answers}, which has an answer")
+        sent = line.get("correlation")
+        if sent is not None and sent >= 0 and frame.request and ZOOKEEPER not in (frame.source, frame.target):
+            known = correlations.setdefault(frame.connection, _Numbers())
+            if not known.add(sent):
+                raise NotFollowed(
+                    f"{read.path}: frame {frame.number} has the correlation id {sent}, which an earlier request on its "
+                    f"connection has"
+                )
         began = begun.setdefault(frame.connection, frame.arrived)
         for place, event in ends:
             last = event["time"] if event["event"] == "killed" else NEVER

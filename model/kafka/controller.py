@@ -53,8 +53,8 @@ def session_resumes(state: Partition, broker: int) -> Iterator[Partition]:
         yield from led_again(state.with_registration(broker, ACTIVE))
 
 
-def leaving(state: P, broker: int) -> Iterator[P]:
-    """Yield the states after the controller has removed a failed or stopping broker from leadership and from the ISR.
+def leaving(state: P, *leave: int) -> Iterator[P]:
+    """Yield the states after the controller has removed failed or stopping brokers from leadership and from the ISR.
 
     In the model, a leader epoch begins with the election that follows the failure of a leader, but not with the failure
     itself. In most releases, an epoch also begins when a follower is removed from the ISR. The model omits one case: in
@@ -64,11 +64,11 @@ def leaving(state: P, broker: int) -> Iterator[P]:
         The next states, or the given state if the quorum does not change.
     """
     quorum = state.quorum
-    isr = isr_without(state, broker)
-    if broker != quorum.leader and isr == quorum.isr:
+    isr = isr_without(state, *leave)
+    if quorum.leader not in leave and isr == quorum.isr:
         yield state
         return
-    yield from build(state, isr, deposed=broker == quorum.leader, bumps=state.protocol.epoch_for_removal)
+    yield from build(state, isr, deposed=quorum.leader in leave, bumps=state.protocol.epoch_for_removal)
 
 
 def build(
@@ -147,9 +147,9 @@ def _without_telling(state: P, leader: int) -> P:
     return state.with_replica(leader, attrs.evolve(replica, metadata=BEHIND, proposal=stale or proposal))
 
 
-def isr_without(state: Partition, broker: int) -> frozenset[int]:
-    """Return the ISR after a broker has been removed. In releases without an ELR, the last member stays in the ISR."""
-    isr = state.quorum.isr - {broker}
+def isr_without(state: Partition, *leave: int) -> frozenset[int]:
+    """Return the ISR after brokers have been removed. In releases without an ELR, the last member stays in the ISR."""
+    isr = state.quorum.isr - set(leave)
     return isr if isr or state.protocol.has_elr else state.quorum.isr
 
 

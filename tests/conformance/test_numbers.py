@@ -40,23 +40,24 @@ UNREAD = {
     "consumers read from leaders in the model": "*.PreferredReadReplica",
     "the brokers of a connection are known from the recording": "*.ReplicaId BrokerRegistration*.BrokerId"
     " ControlledShutdown*.BrokerId BrokerHeartbeat*.BrokerId AssignReplicasToDirs*.BrokerId *.ControllerId",
-    "epochs of brokers, partitions and controllers: what was accepted with them shows in the answers": "*.BrokerEpoch"
-    " *.ReplicaEpoch *.PreviousBrokerEpoch *.PartitionEpoch *.ControllerEpoch *.LeaderRecoveryState multi*.version"
-    " setData*.version *.zxid",
+    "epochs of brokers, partitions and controllers: what was accepted with them shows in the answers": "LeaderAndIsr"
+    " request.BrokerEpoch BrokerHeartbeat*.BrokerEpoch metadata*.BrokerEpoch AssignReplicasToDirs*.BrokerEpoch"
+    " LeaderAndIsr*.PartitionEpoch metadata*.PartitionEpoch *.ReplicaEpoch *.PreviousBrokerEpoch *.ControllerEpoch"
+    " *.LeaderRecoveryState multi*.version setData*.version *.zxid",
+    "of a batch of the metadata log, or of a producer, only the records are read": "metadata*.last Produce request.last"
+    " Produce request.offset",
     "without the epoch of a session, a fetch request names all partitions": "*.SessionEpoch *.SessionId",
-    "the offset of the first record in a batch is read": "*.last Fetch*response.offset Produce*.offset",
     "offsets and epochs in a producer's request are the client's": "Produce request.first Produce request.leader_epoch",
     "topics are created as their first leader epoch says": "CreateTopics*.*",
     "what an operator asked for shows in the decision": "ElectLeaders*.*",
     "the answer says only that the broker has received the request": "LeaderAndIsr response.PartitionIndex"
     " Produce response.Index"
-    " BrokerRegistration*.* ControlledShutdown*.* AssignReplicasToDirs response.*",
+    " BrokerRegistration request.* BrokerRegistration response.ErrorCode ControlledShutdown*.*"
+    " AssignReplicasToDirs response.*",
     "the metadata log has its own replication": "metadata*.HighWatermark metadata*.first metadata*.leader_epoch"
     " metadata*.ErrorCode metadata*.LeaderId metadata*.PartitionIndex",
     "the leader that an error names shows in the follower's next request": "Fetch response.LeaderId"
     " Fetch response.LeaderEpoch",
-    "which brokers may be elected without being in the ISR shows in the elections": "*.EligibleLeaderReplicas"
-    " *.LastKnownElr",
     "a broker that shuts down says so to the controller": "*.InControlledShutdown",
     "the decision of the controller shows that a session has ended, or begun": "session_closed.node",
     "the log of this broker was cut to nothing, so that its checkpoint is 0 in any case": "checkpoint_set.*",
@@ -71,6 +72,11 @@ SOMETIMES = {
     "the error of the whole answer is not read, and with an error of the partition nothing else is": "Fetch*.ErrorCode"
     " AlterPartition response.* OffsetForLeaderEpoch response.* multi response.error setData response.error",
     "what a broker refuses teaches it nothing, and the same may be announced twice": "LeaderAndIsr response.ErrorCode",
+    "a request that changes nothing has no record, and -1 is no epoch": "AlterPartition request.PartitionEpoch"
+    " AlterPartition request.BrokerEpoch",
+    "a broker that no request names, and that sends none": "BrokerRegistration response.BrokerEpoch",
+    "of another partition, or of a broker that has no replica, nothing is read": "metadata*.EligibleLeaderReplicas"
+    " metadata*.LastKnownElr",
     "the id of the sender is not read": "AlterPartition request.BrokerId",
     "a record of the metadata log at another offset than in the other brokers' copies contradicts none of them, unless"
     " they have a record there": "metadata*.offset",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import attrs
 
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.assignment import Assignment
-from leadline.model.kafka.broker import FENCED
+from leadline.model.kafka.broker import ACTIVE, FENCED
 from leadline.model.kafka.conformance.observer import Observer, Window
 from leadline.model.kafka.conformance.words import broker_in_words, listed, quorum_in_words
+from leadline.model.kafka.controller import build, leaving, led_again
+from leadline.model.kafka.releases import ZOOKEEPER
 from leadline.model.kafka.state import Partition
 from leadline.model.quorum import Quorum
 
@@ -89,17 +92,22 @@ class DecisionObservations(Observer):
         assignment: Assignment | None = None,
         is_reassigned: bool = False,
         asked_by: frozenset[int] | None = None,
+        *,
+        elr: tuple[frozenset[int], ...] | None = None,
+        assigned: bool = False,
     ) -> Observation[Partition]:
         """The controller has decided on a leader, leader epoch and ISR, and on replicas unless `assignment` is None.
         `may_shut_down` contains the brokers that have asked to shut down. `is_reassigned` says whether the decision
         names replicas. `asked_by` contains the leaders whose `AlterPartition` requests may be the reason, or is None if
-        such requests are not always recorded.
+        such requests are not always recorded. `elr` has the eligible leader replicas and the last known ones, or is
+        None if they are not recorded. `assigned` is whether brokers have told in which log directories their replicas
+        are.
         """
 
         def is_so(state: Partition) -> bool:
             quorum = state.quorum
             led = quorum.leader == leader and epoch in (None, quorum.epoch) and quorum.isr == isr
-            return led and are_replicas(state, assignment)
+            return led and are_eligible(quorum, elr) and are_replicas(state, assignment)
 
         def was_so(state: Partition) -> bool:
             same_order = assignment is None or state.assignment.replicas == assignment.replicas
@@ -107,6 +115,9 @@ class DecisionObservations(Observer):
 
         def controlled(state: Partition) -> Iterator[tuple[str, Partition]]:
             yield from self._controlled(state, may_shut_down, asked_by)
+            if assigned and state.quorum.elr and self.release.protocol.clears_elr_on_assignment:
+                cleared = attrs.evolve(state.quorum, elr=frozenset())
+                yield "assign_directory", attrs.evolve(state, quorum=cleared)
             if assignment is not None:
                 yield from self._reassigned(state, assignment)
 
@@ -143,7 +154,9 @@ class DecisionObservations(Observer):
         def replicas_of(state: Partition) -> str:
             return f", replicas {state.assignment}" if assignment is not None else ""
 
-        told = quorum_in_words(Quorum(leader, -1 if epoch is None else epoch, isr))
+        told = quorum_in_words(
+            Quorum(leader, -1 if epoch is None else epoch, isr, frozenset() if elr is None else elr[0])
+        )
         label = f"the controller decides: {told}" + (f", replicas {assignment}" if assignment is not None else "")
         return self._made(window, label, apply, why, "controller")
 
@@ -162,6 +175,20 @@ class DecisionObservations(Observer):
                     for after in self.release.take(name, state, broker):
                         yield name, after
                         yield from self._elected_uncleanly(after)
+        if self.release.column.controller == ZOOKEEPER:
+            yield from self._failed_together(state)
+
+    def _failed_together(self, state: Partition) -> Iterator[tuple[str, Partition]]:
+        """Yield the states after several brokers have failed in one event: the controller removes all of them in one
+        leader epoch (`KafkaController.onBrokerFailure`).
+        """
+        members = sorted({*state.quorum.isr, *(() if state.quorum.leader is None else (state.quorum.leader,))})
+        for size in range(2, len(members) + 1):
+            for failed in itertools.combinations(members, size):
+                fenced = state
+                for broker in failed:
+                    fenced = fenced.with_registration(broker, FENCED) if fenced.replicas[broker].up else fenced
+                yield from (("controller_notices_failure", after) for after in leaving(fenced, *failed))
 
     def _reassigned(self, state: Partition, wanted: Assignment) -> Iterator[tuple[str, Partition]]:
         """Yield the states after an operator has changed the replicas. The replicas that the operator asked for come
@@ -170,6 +197,9 @@ class DecisionObservations(Observer):
         for size in range(1, len(wanted.replicas) + 1):
             yield from (("reassign", after) for after in self.release.take("reassign", state, wanted.replicas[:size]))
         yield from (("cancel_reassignment", after) for after in self.release.take("cancel_reassignment", state, 0))
+        # when the controller elects a leader because a broker has registered, it also completes a reassignment
+        for after in build(state, state.quorum.isr) if state.quorum.leader is None else ():
+            yield from (("session_resumes", elected) for elected in led_again(after))
 
     def _elected_uncleanly(self, state: Partition) -> Iterator[tuple[str, Partition]]:
         """Yield each possible unclean election if the partition has lost its leader. Brokers can make both changes in
@@ -181,11 +211,19 @@ class DecisionObservations(Observer):
                 yield from ((name, after) for after in self.release.take(name, state, broker))
 
     def fenced(
-        self, window: Window, broker: int, *, fenced: bool, optional: bool = False, has_registered: bool = False
+        self,
+        window: Window,
+        broker: int,
+        *,
+        fenced: bool,
+        optional: bool = False,
+        has_registered: bool = False,
+        may_have_moved: bool = False,
     ) -> Observation[Partition]:
         """The controller fences or unfences a broker, without changing the leader or ISR. If this is optional, the
         controller may also change the leader or ISR at the same time, which is a separate observation.
-        `has_registered` is true if the broker has `restarted` before, as a fenced broker.
+        `has_registered` is true if the broker has `restarted` before, as a fenced broker. `may_have_moved` is true if
+        the controller may not know the log directory of the broker's replica, so that it does not elect the broker.
         """
         name = "session_expires" if fenced else "session_resumes"
 
@@ -194,7 +232,10 @@ class DecisionObservations(Observer):
                 return [] if has_registered else [state]
             if (state.registrations[broker].status == FENCED) == fenced:
                 return [state]
-            return [after for after in self.release.take(name, state, broker) if after.quorum == state.quorum]
+            taken = [after for after in self.release.take(name, state, broker) if after.quorum == state.quorum]
+            if taken or fenced or not may_have_moved:
+                return taken
+            return [state.with_registration(broker, ACTIVE).with_moved(broker, True)]
 
         def why(state: Partition) -> str:
             if not state.replicas[broker].up:
@@ -203,6 +244,18 @@ class DecisionObservations(Observer):
 
         label = f"the controller {'fences' if fenced else 'unfences'} broker {broker}"
         return self._made(window, label, apply, why, name, optional=optional)
+
+
+def are_eligible(quorum: Quorum, wanted: tuple[frozenset[int], ...] | None) -> bool:
+    """Return whether a quorum has the given ELR and last known leader. If `wanted` is None, return True.
+
+    If a record names no last known leader, or several, no broker is elected because it is the last known leader.
+    """
+    if wanted is None:
+        return True
+    (elr, last), known = wanted, quorum.last_known_leader
+    named = last if len(last) == 1 else frozenset()
+    return quorum.elr == elr and (frozenset() if known is None else frozenset({known})) == named
 
 
 def are_replicas(state: Partition, wanted: Assignment | None) -> bool:

@@ -13,12 +13,21 @@ from leadline.model.kafka.conformance.seen import (
     UNKNOWN,
     Answer,
     SeenFetch,
+    SeenOutOfRange,
     SeenRecords,
     epoch_in_words,
     is_answer,
 )
 from leadline.model.kafka.conformance.words import broker_in_words, message_in_words
-from leadline.model.kafka.messages import EpochRequest, EpochResponse, FetchRequest, FetchResponse, Message
+from leadline.model.kafka.messages import (
+    Diverging,
+    EpochRequest,
+    EpochResponse,
+    FetchRequest,
+    FetchResponse,
+    Message,
+    OffsetOutOfRange,
+)
 from leadline.model.kafka.protocols import nothing
 from leadline.model.kafka.state import Partition
 from leadline.model.log import Log, Record
@@ -218,11 +227,22 @@ class FetchObservations(Observer):
     def _answers(self, state: Partition, seen: SeenFetch, answer: Answer) -> Iterator[Partition]:
         if isinstance(answer, SeenRecords) and answer.base not in (None, seen.offset):
             return
-        for after in self._handled(state, seen):
+        for handled in self._handled(state, seen):
+            after = self._without_epochs(handled, seen) if isinstance(answer, SeenOutOfRange) else handled
             grown = self._with_records(state, after, seen, answer)
             if is_answer(answer, grown.replicas[seen.follower].in_flight):
                 yield grown
         yield from self._idle(state, seen, answer)
+
+    def _without_epochs(self, after: Partition, seen: SeenFetch) -> Partition:
+        """Return the state with the answer of a leader whose leader epoch cache is empty: the offset is out of range
+        (`Partition.readRecords`). The cache in the model has the leader's epoch, so that the logs diverge. The follower
+        truncates to the same offset.
+        """
+        end, replica = after.replicas[seen.leader].log.end_offset, after.replicas[seen.follower]
+        if end or not isinstance(replica.in_flight, Diverging):
+            return after
+        return after.with_replica(seen.follower, attrs.evolve(replica, in_flight=OffsetOutOfRange(end)))
 
     def _with_records(self, state: Partition, after: Partition, seen: SeenFetch, answer: Answer) -> Partition:
         """Return the state in which the response contains as many records as were observed. The model sends only one

@@ -9,7 +9,7 @@ import attrs
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.broker import Replica
-from leadline.model.kafka.conformance.decisions import are_replicas
+from leadline.model.kafka.conformance.decisions import are_eligible, are_replicas
 from leadline.model.kafka.conformance.errors import INELIGIBLE, OLDER_EPOCH, OTHER_VERSION
 from leadline.model.kafka.conformance.observer import Observer, Window
 from leadline.model.kafka.conformance.seen import UNKNOWN, epoch_in_words
@@ -21,8 +21,12 @@ from leadline.model.kafka.state import Partition
 class IsrObservations(Observer):
     """Makes the observations of the changes of the ISR that leaders ask for."""
 
-    def proposed(self, window: Window, leader: int, epoch: int | None, isr: frozenset[int]) -> Observation[Partition]:
-        """A leader has sent an AlterPartition request. Several brokers may leave the ISR at once."""
+    def proposed(
+        self, window: Window, leader: int, epoch: int | None, isr: frozenset[int], *, outdated: bool | None = None
+    ) -> Observation[Partition]:
+        """A leader has sent an AlterPartition request. Several brokers may leave the ISR at once. `outdated` is whether
+        the request names the broker epoch of an earlier run of a member, or None if this is not known.
+        """
 
         def apply(state: Partition) -> Iterator[Partition]:
             replica = state.replicas[leader]
@@ -30,7 +34,9 @@ class IsrObservations(Observer):
                 return
             if replica.proposal is not None:
                 if replica.proposal.isr == isr and replica.proposal.sent:
-                    yield state
+                    named = replica.proposal.outdated if outdated is None else outdated
+                    proposing = attrs.evolve(replica, proposal=attrs.evolve(replica.proposal, outdated=named))
+                    yield state.with_replica(leader, proposing)
                 return
             leaving = replica.isr - isr
             if not leaving or isr - replica.isr:
@@ -68,10 +74,12 @@ class IsrObservations(Observer):
         assignment: Assignment | None = None,
         *,
         reason: str | None = None,
+        elr: tuple[frozenset[int], ...] | None = None,
     ) -> Observation[Partition]:
         """The controller has handled an AlterPartition request. `result` is the leader, epoch and ISR afterwards, or
         None if the controller has rejected the request. `assignment` is the replicas afterwards, or None if they are
-        not known or never change. `reason` is what the error says (see `errors`).
+        not known or never change. `reason` is what the error says (see `errors`). `elr` is as in
+        `decided`.
         """
 
         def is_reason(state: Partition) -> bool:
@@ -94,6 +102,7 @@ class IsrObservations(Observer):
                 elif (
                     (quorum.leader, quorum.isr) == (result[0], result[2])
                     and result[1] in (None, quorum.epoch)
+                    and are_eligible(quorum, elr)
                     and are_replicas(after, assignment)
                 ):
                     yield after

@@ -118,7 +118,11 @@ class MetadataObservations(Observer):
         """A broker has told the controller in which log directory its replica is (KRaft)."""
 
         def apply(state: Partition) -> list[Partition]:
-            return self.release.take("assign_directory", state, broker) or [state]
+            assigned = self.release.take("assign_directory", state, broker)
+            if assigned or not (state.quorum.elr and self.release.protocol.clears_elr_on_assignment):
+                return assigned or [state]
+            # other recorders do not note why a replica is in another directory; the records show the ELR
+            return [state, attrs.evolve(state, quorum=attrs.evolve(state.quorum, elr=frozenset()))]
 
         label = f"broker {broker} tells the controller in which log directory its replica is"
         why = broker_in_words
