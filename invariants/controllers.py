@@ -297,14 +297,14 @@ def shutdown_asked_before_restart(state: Cluster) -> bool:
     return any(epoch != births[broker] for each in state.controllers for broker, epoch in each.asked)
 
 
-@witness("a leader asks a former controller for a change of the ISR, in a leader epoch that it does not know")
+@witness("a leader asks for a change of the ISR in a leader epoch that a former controller does not know")
 def former_controller_asked(state: Cluster) -> bool:
     return any(
         replica.proposal is not None
+        and controller.active
         and controller.partition is not None
-        and controller.epoch == state.heard[leader].asks
         and controller.partition.epoch < replica.epoch
-        for leader, replica in state.believed_leaders()
+        for _, replica in state.believed_leaders()
         for controller in state.controllers
     )
 
