@@ -11,10 +11,10 @@ from leadline.invariants.families.control import CONTROL
 from leadline.invariants.families.kafka import KAFKA, RPC
 from leadline.invariants.families.txn import TXN
 from leadline.model.family import Family
-from leadline.model.kafka.releases import releases_like
+from leadline.model.kafka.releases import releases_like as releases_like
 from leadline.model.rules import RuleColumn
 
-__all__ = ["CATALOG", "find", "releases_like"]
+__all__ = ["CATALOG", "find"]
 
 FAMILIES: dict[str, Family[Any]] = {family.name: family for family in (ATOMIC, RPC, KAFKA, TXN, CONTROL)}
 """The families of specs, keyed by the part of their specs' names before the slash. A new family is added here."""

@@ -18,7 +18,7 @@ MUTANTS = (
     "mistake",
     "bounds",
     "result",
-    "violated, in states of a shortest trace; or why it survives",
+    "violated, or why it survives",
     "states",
 )
 KILLS_ALONE = "mutants that no other property kills, or why the property is kept"

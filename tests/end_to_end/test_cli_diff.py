@@ -254,7 +254,7 @@ DECIDED = [
     ),
     (
         "atomic/kip-101 atomic/kip-279 -b max_epoch=2 -i strong_isr",
-        "rule truncates_to: end of own last epoch → end of agreement",
+        "rule truncates_to: end_of_own_last_epoch → end_of_agreement",
     ),
     ("kafka/4.3 early.py -i committed_never_lost", "rule admits: nearly → at the start of the epoch"),
 ]
