@@ -1,8 +1,9 @@
 """Disturb real brokers at random, and record what they do.
 
-Brokers are killed, paused and shut down, the ends of their logs are cut off, and messages between them are held or
-lost, while records are produced. The settings are close to Kafka's defaults, with short timeouts: followers use fetch
-sessions and fetch many records at a time, and leaders and ISRs change by themselves.
+Brokers are killed, paused and shut down, the ends of their logs are cut off, messages between them are held or lost,
+preferred leaders are elected and, with KRaft, the partition is reassigned, while producers write batches, compressed or
+not, and a consumer reads. The settings are close to Kafka's defaults, with short timeouts: followers use fetch sessions
+and fetch many records at a time, and leaders and ISRs change by themselves.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from leadline.brokers import zookeeper
 from leadline.brokers.behind_proxy import ObservedCluster, observed_cluster
@@ -32,8 +34,12 @@ from leadline.model.disk.text import HIGH_WATERMARKS
 TOPIC, PARTITION = "t", 0
 REPLICAS = range(3)
 READY_SECONDS = 60.0
+STOP_SECONDS = 20.0
 _FAILURES = (BrokerError, Unanswered, Refused, OSError, TimeoutError)
 _FIRST_WITH_SESSIONS = (1, 1)
+_FIRST_WITH_ELECT_LEADERS = (2, 2)
+_PRODUCERS = 2
+_LARGEST_BATCH = 4
 
 
 def chaos(release: BrokerRelease, folder: Path, recording: RecordingWriter, seed: int, seconds: float) -> list[str]:
@@ -81,24 +87,34 @@ class _Chaos:
 
     def run(self, seconds: float) -> list[str]:
         self._begin()
-        producer = threading.Thread(target=self._produce_until_the_end, name="producer", daemon=True)
-        producer.start()
+        clients = [threading.Thread(target=self._produce, args=(each,), daemon=True) for each in range(_PRODUCERS)]
+        clients.append(threading.Thread(target=self._consume, daemon=True))
+        for client in clients:
+            client.start()
         end = time.monotonic() + seconds * pace()
-        disturbances: list[Callable[[], None]] = [self._kill, self._kill, self._start, self._start, self._pause]
-        disturbances += [self._hold, self._hold, self._lose]
         try:
             while time.monotonic() < end:
                 time.sleep(self._random.uniform(0.2, 2.0) * pace())
                 with suppress(*_FAILURES):
-                    self._random.choice(disturbances)()
+                    self._random.choice(self._disturbances())()
             for broker in sorted(self._down):
                 with suppress(*_FAILURES):
                     self._bring_back(broker)
             time.sleep(3.0 * pace())
         finally:
             self._done.set()
-            producer.join(10)
+            for client in clients:
+                client.join(10)
         return self._did
+
+    def _disturbances(self) -> list[Callable[[], None]]:
+        found = [self._kill, self._kill, self._stop, self._start, self._start, self._start, self._pause]
+        found += [self._hold, self._hold, self._lose]
+        if self._release.version >= _FIRST_WITH_ELECT_LEADERS:
+            found.append(self._prefer)
+        if self._release.kraft:
+            found.append(self._reassign)
+        return found
 
     def _begin(self) -> None:
         """Start all processes, and create the topic. With ZooKeeper, a broker without a replica is the controller."""
@@ -133,16 +149,29 @@ class _Chaos:
         view = self._client.partition(self._any, TOPIC, PARTITION)
         return None if view is None or view.error else view.leader
 
-    def _produce_until_the_end(self) -> None:
-        number, choices = 0, random.Random(0)
-        while not self._done.wait(0.5):
+    def _produce(self, producer: int) -> None:
+        number, choices = 0, random.Random(producer)
+        while not self._done.wait(choices.uniform(0.3, 0.8)):
+            try:
+                leader = self._leader()
+                if leader is None or leader in self._down:
+                    continue
+                values = [
+                    f"p{producer} m{number + each}".encode() for each in range(choices.randint(1, _LARGEST_BATCH))
+                ]
+                number += len(values)
+                how: dict[str, Any] = {"acks": choices.choice([-1, -1, 1]), "gzip": choices.random() < 0.5}
+                self._client.produce(leader, TOPIC, *values, timeout=2.0, **how)
+            except _FAILURES:
+                self._done.wait(5.0 * pace())  # each request without an answer doubles what may have happened
+
+    def _consume(self) -> None:
+        offset = 0
+        while not self._done.wait(1.0):
             with suppress(*_FAILURES):
                 leader = self._leader()
                 if leader is not None and leader not in self._down:
-                    number += 1
-                    self._client.produce(
-                        leader, TOPIC, f"m{number}".encode(), acks=choices.choice([-1, -1, 1]), timeout=2.0
-                    )
+                    offset += len(self._client.fetch(leader, TOPIC, offset).records)
 
     # --- disturbances ---------------------------------------------------------------------------------------------
 
@@ -157,7 +186,7 @@ class _Chaos:
         self._proxy.note("killed", node=broker)
         self._down.add(broker)
         self._did.append(f"killed broker {broker}")
-        if self._random.random() < 0.5:
+        if self._random.random() < 0.5 and (self._cluster.data_directory(broker) / f"{TOPIC}-{PARTITION}").exists():
             self._cut(broker)
         checkpoint = self._cluster.data_directory(broker) / HIGH_WATERMARKS
         offsets = text.offsets(LocalFiles(), str(checkpoint)) if checkpoint.exists() else {}
@@ -176,6 +205,29 @@ class _Chaos:
         self._cluster.cut_log(broker, TOPIC, PARTITION, offset)
         self._proxy.note("log_cut", node=broker, topic=TOPIC, partition=PARTITION, to_offset=offset)
         self._did.append(f"cut the log of broker {broker} to offset {offset}")
+
+    def _stop(self) -> None:
+        """Shut down a broker. If it does not end in time, because others have to agree, it is killed."""
+        if len(self._down) == len(REPLICAS) - 1:
+            return
+        broker = self._running()
+        self._down.add(broker)
+        try:
+            self._cluster.stop(broker, STOP_SECONDS * pace())
+        except BrokerError:
+            self._cluster.kill(broker)
+        self._proxy.note("terminated", node=broker)
+        self._did.append(f"shut down broker {broker}")
+
+    def _prefer(self) -> None:
+        self._client.elect(self._running(), TOPIC)
+        self._did.append("asked for the election of the preferred leader")
+
+    def _reassign(self) -> None:
+        """Ask for other replicas, as `kafka-reassign-partitions` does."""
+        target = self._random.sample(REPLICAS, self._random.choice([2, 3, 3]))
+        self._client.reassign("controller", TOPIC, target)
+        self._did.append(f"asked for a reassignment to brokers {' '.join(map(str, target))}")
 
     def _start(self) -> None:
         if self._down:

@@ -236,18 +236,26 @@ class Client:
         return None
 
     def send_produce(
-        self, broker: int, topic: str, value: bytes, *, partition: int = 0, acks: int = -1, timeout_ms: int = 30_000
+        self,
+        broker: int,
+        topic: str,
+        *values: bytes,
+        partition: int = 0,
+        acks: int = -1,
+        timeout_ms: int = 30_000,
+        gzip: bool = False,
     ) -> Pending[int]:
-        """Send a Produce request with one record. When the broker responds, the returned `Pending` provides the
-        record's offset.
+        """Send a Produce request with one batch. When the broker responds, the returned `Pending` provides the offset
+        of the first record.
 
         Parameters:
             broker: the broker that receives the request.
             topic, partition: the topic and the number of the partition.
-            value: the value of the record.
+            values: the values of the records.
             acks: -1 (all) or 1. The value 0 is not supported, because brokers do not respond to requests with this
                 value.
-            timeout_ms: how long the broker waits for the ISR to replicate the record, in milliseconds.
+            timeout_ms: how long the broker waits for the ISR to replicate the records, in milliseconds.
+            gzip: whether to compress the batch, if the broker supports batches of magic 2.
 
         Raises:
             Unanswered: if the broker cannot be reached.
@@ -257,7 +265,7 @@ class Client:
             raise ValueError(f"acks is {acks}; expected -1 or 1")
         version = self.version(broker, "Produce")
         magic = 2 if version >= 3 else 1 if version == 2 else 0
-        records = write_batch([value], int(time.time() * 1000), magic=magic)
+        records = write_batch(values, int(time.time() * 1000), magic=magic, gzip=gzip and magic == 2)
         data = {"Name": topic, "PartitionData": [{"Index": partition, "Records": records}]}
         body = {"Acks": acks, "TimeoutMs": timeout_ms, "TopicData": [data]}
         if version >= 3:
@@ -265,17 +273,25 @@ class Client:
         return self.send(broker, "Produce", body, _produced, version=version)
 
     def produce(
-        self, broker: int, topic: str, value: bytes, *, partition: int = 0, acks: int = -1, timeout: float | None = None
+        self,
+        broker: int,
+        topic: str,
+        *values: bytes,
+        partition: int = 0,
+        acks: int = -1,
+        timeout: float | None = None,
+        gzip: bool = False,
     ) -> int:
-        """Send a record, wait until it is acknowledged, and return its offset. The parameters are the same as for
-        `send_produce`.
+        """Send a batch, wait until it is acknowledged, and return the offset of its first record. The parameters are
+        the same as for `send_produce`.
 
         Raises:
             Unanswered: if there is no valid response in time.
             Refused: if the response contains an error.
         """
         limit = self._timeout if timeout is None else timeout
-        pending = self.send_produce(broker, topic, value, partition=partition, acks=acks, timeout_ms=int(limit * 1000))
+        options: dict[str, Any] = {"partition": partition, "acks": acks, "gzip": gzip}
+        pending = self.send_produce(broker, topic, *values, timeout_ms=int(limit * 1000), **options)
         return pending.result(limit + 1)
 
     def fetch(

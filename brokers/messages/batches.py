@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import attrs
 
-from leadline.brokers.messages.compression import Undecodable, decompress
+from leadline.brokers.messages.compression import GZIP, GZIP_FORMAT, Undecodable, decompress
 from leadline.brokers.messages.fields import signed
 from leadline.model.disk.batches import (
     ATTRIBUTES_AT,
@@ -187,7 +187,12 @@ class InTransaction:
 
 
 def write_batch(
-    values: Sequence[bytes | None], timestamp: int, *, magic: int = 2, transaction: InTransaction | None = None
+    values: Sequence[bytes | None],
+    timestamp: int,
+    *,
+    magic: int = 2,
+    transaction: InTransaction | None = None,
+    gzip: bool = False,
 ) -> bytes:
     """Encode a batch of records without keys.
 
@@ -197,6 +202,7 @@ def write_batch(
         magic: the record format: 2 for Produce requests of version 3 or later, 1 for version 2, 0 for earlier versions.
         transaction: the position of the batch in a transaction, or None if the batch does not belong to one. Only
             magic 2 supports transactions.
+        gzip: whether to compress the records, which only magic 2 supports here.
 
     Raises:
         ValueError: if there are no values, if the format does not exist, or if it does not support transactions.
@@ -206,21 +212,26 @@ def write_batch(
             f"cannot encode {len(values)} records with magic {magic}: expected at least 1 record, and magic 0, 1 or 2"
         )
     if magic == 2:
-        return _write_batch(values, timestamp, transaction)
+        return _write_batch(values, timestamp, transaction, gzip=gzip)
     if transaction is not None:
         raise ValueError(f"batches of magic {magic} do not support transactions: expected magic 2")
     return b"".join(_write_message(value, offset, timestamp, magic) for offset, value in enumerate(values))
 
 
-def _write_batch(values: Sequence[bytes | None], timestamp: int, transaction: InTransaction | None) -> bytes:
+def _write_batch(
+    values: Sequence[bytes | None], timestamp: int, transaction: InTransaction | None, *, gzip: bool
+) -> bytes:
     last, attributes, place = len(values) - 1, 0, (NO_PRODUCER, -1, -1)
     if transaction is not None:
         attributes = TRANSACTIONAL
         place = (transaction.producer, transaction.producer_epoch, transaction.sequence)
-    body = struct.pack(">hiqqqhii", attributes, last, timestamp, timestamp, *place, len(values))
+    written = b""
     for offset, value in enumerate(values):
         record = b"\0" + signed(0) + signed(offset) + signed(-1) + _varsized(value) + signed(0)
-        body += signed(len(record)) + record
+        written += signed(len(record)) + record
+    if gzip:
+        attributes, written = attributes | GZIP, zlib.compress(written, wbits=GZIP_FORMAT)
+    body = struct.pack(">hiqqqhii", attributes, last, timestamp, timestamp, *place, len(values)) + written
     head = struct.pack(">ibI", -1, 2, crc32c(body))
     return _FRONT.pack(0, len(head) + len(body)) + head + body
 

@@ -15,7 +15,9 @@ import cramjam
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = len(_XERIAL) + 8  # followed by two versions
 _SIZE = struct.Struct(">i")
-_GZIP = 16 + zlib.MAX_WBITS
+GZIP = 1
+"""The number of gzip in the attributes of a batch."""
+GZIP_FORMAT = 16 + zlib.MAX_WBITS
 
 
 class Undecodable(ValueError):
@@ -34,7 +36,7 @@ def decompress(data: bytes, codec: int) -> bytes:
     """
     if codec == 0:
         return data
-    known: dict[int, Callable[[bytes], bytes]] = {1: _gzip, 2: _snappy, 3: _lz4, 4: _zstd}
+    known: dict[int, Callable[[bytes], bytes]] = {GZIP: _gzip, 2: _snappy, 3: _lz4, 4: _zstd}
     if codec not in known:
         raise Undecodable(f"there is no compression codec {codec}")
     try:
@@ -44,7 +46,7 @@ def decompress(data: bytes, codec: int) -> bytes:
 
 
 def _gzip(data: bytes) -> bytes:
-    return zlib.decompress(data, _GZIP)
+    return zlib.decompress(data, GZIP_FORMAT)
 
 
 def _snappy(data: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,7 +17,7 @@ from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats import FORMATS
 from leadline.reports.kafka.conformance.report import conformance_report
 from leadline.reports.kafka.conformance.text import explained, lines, summary
-from leadline.reports.kafka.conformance.walks import drive
+from leadline.reports.kafka.conformance.walks import CHAOS_SECONDS, drive
 from leadline.reports.lines import say
 
 
@@ -70,6 +71,12 @@ from leadline.reports.lines import say
     help="With --release: in N runs, disturb the brokers at random, for example by killing them.",
 )
 @click.option(
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    metavar="M",
+    help="With --chaos: disturb the brokers for M minutes in each run, instead of a quarter of a minute.",
+)
+@click.option(
     "--seed",
     type=click.IntRange(0),
     default=0,
@@ -94,6 +101,7 @@ def conform(
     release: str | None,
     walks: int,
     chaos: int,
+    minutes: float | None,
     seed: int,
     keep: Path | None,
     **wanted: Path | None,
@@ -124,9 +132,9 @@ def conform(
         others |= {f"--{name}": value for name, value in wanted.items()}
         if given := ", ".join(name for name, value in others.items() if value):
             raise click.UsageError(f"{given} cannot be combined with --release: pass a recording that --keep saved")
-        return _drive(release, walks, chaos, seed, keep, limits)
-    if walks or chaos or keep:
-        raise click.UsageError("--walks, --chaos and --keep require --release")
+        return _drive(release, walks, chaos, CHAOS_SECONDS if minutes is None else 60 * minutes, seed, keep, limits)
+    if walks or chaos or keep or minutes:
+        raise click.UsageError("--walks, --chaos, --minutes and --keep require --release")
     if recording is None:
         raise click.UsageError("pass a RECORDING, or --release with --walks or --chaos")
     draws = wanted["html"] is not None
@@ -137,13 +145,14 @@ def conform(
     return report.exit_code
 
 
-def _drive(release: str, walks: int, chaos: int, seed: int, keep: Path | None, limits: Limits) -> int:
+def _drive(release: str, walks: int, chaos: int, seconds: float, seed: int, keep: Path | None, limits: Limits) -> int:
     """Run real brokers, print the result of each run, and return the exit code."""
     if not walks and not chaos:
         raise click.UsageError("--release requires --walks or --chaos")
     codes = []
     with run_folder(keep) as folder:
-        for run in drive(broker_release(release), folder, walks=walks, disturbed=chaos, seed=seed, limits=limits):
+        how: dict[str, Any] = {"walks": walks, "disturbed": chaos, "seed": seed, "limits": limits, "seconds": seconds}
+        for run in drive(broker_release(release), folder, **how):
             checked, report = run.report.checked[0], run.report
             count = counted(checked.observations, "observation")
             say(visible(f"{run.name}: {run.did}"))

@@ -148,7 +148,14 @@ def _longest_plan(trace: Trace[Any], controller: str) -> Plan | None:
 
 
 def drive(
-    release: BrokerRelease, folder: Path, *, walks: int, disturbed: int, seed: int, limits: Limits | None = None
+    release: BrokerRelease,
+    folder: Path,
+    *,
+    walks: int,
+    disturbed: int,
+    seed: int,
+    limits: Limits | None = None,
+    seconds: float = CHAOS_SECONDS,
 ) -> Iterator[Driven]:
     """Run real brokers, and check each recording.
 
@@ -159,6 +166,7 @@ def drive(
         disturbed: the number of runs in which brokers are disturbed at random.
         seed: the first seed.
         limits: the limits of the search.
+        seconds: how long brokers are disturbed in each run, in seconds on an idle machine.
 
     Raises:
         BrokerError: if the brokers cannot be started.
@@ -178,7 +186,7 @@ def drive(
         own = folder / f"chaos-{number + 1}"
         own.mkdir(parents=True)
         with RecordingWriter(own / "recording.jsonl", release=release.name, spec=release.spec) as recording:
-            done = chaos(release, own / "cluster", recording, seed + number, CHAOS_SECONDS)
+            done = chaos(release, own / "cluster", recording, seed + number, seconds)
         yield Driven(f"chaos {number + 1}, seed {seed + number}", "; ".join(done), _checked(own, release, limits))
 
 
