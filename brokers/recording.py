@@ -27,6 +27,8 @@ from leadline.model.disk.batches import crc32c
 from leadline.model.disk.wire import Malformed, text_of_uuid
 
 FORMAT, VERSION = "leadline recording", 1
+LONGEST_END = 4096
+"""More bytes than the last line of a recording has."""
 LARGEST_VALUE = 1024
 """For byte strings with more bytes than this, only the size and a checksum are recorded."""
 LARGEST_RECORDS = 2**20
@@ -264,6 +266,15 @@ class Recording:
                 f"{self.path} is not a complete recording: it has {lines + 1} lines, but its last line says "
                 f"{last.get('lines')}"
             )
+
+    @property
+    def interrupted_by(self) -> str | None:
+        """The reason why the recorded run ended early, or None. The events must be complete."""
+        with self.path.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - LONGEST_END))
+            reason = json.loads(file.read().splitlines()[-1]).get("interrupted_by")
+        return None if reason is None else str(reason)
 
     def _check(self, line: Mapping[str, Any], number: int) -> None:
         event, at = line.get("event"), line.get("time")

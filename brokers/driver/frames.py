@@ -51,6 +51,8 @@ class Frames:
         else:
             for kind in step.wire.passes:
                 self.let_through(self._frame(step, kind, limit))
+            if action == "crash_after_append":  # the follower's next request shows that it has appended the records
+                self._first_held(step, [FrameKind("Fetch", True, "follower", "leader")], limit)
 
     def _reads_to_the_end(self, step: PlannedStep) -> bool:
         """Return whether a leader reads the metadata log up to the last change of the partition."""

@@ -69,7 +69,10 @@ class PlannedStep:
     @property
     def follower(self) -> int | None:
         """The follower if the step is about a message between a follower and its leader, otherwise None."""
-        return self.instance.arguments.get("follower")
+        arguments = self.instance.arguments
+        if self.instance.action.name == "crash_after_append":
+            return int(arguments["broker"])
+        return arguments.get("follower")
 
     @property
     def is_hidden(self) -> bool:
@@ -90,6 +93,8 @@ class PlannedStep:
         arguments = self.instance.arguments
         if role in arguments:
             return int(arguments[role])
+        if role == "follower" and self.follower is not None:
+            return self.follower
         if role == "leader" and self.follower is not None:
             return self.before.replicas[self.follower].leader
         return None

@@ -293,3 +293,10 @@ def taken(spec: Spec[Any], *names: str) -> Trace[Any]:
 def attrs_of(trace: Trace[Any]) -> dict[str, Any]:
     """The bounds of a trace by name."""
     return attrs.asdict(trace.spec.bounds)
+
+
+def test_a_crash_after_an_append_needs_the_response_of_the_leader() -> None:
+    spec = load_spec("kafka/3.9").with_bounds({"brokers": 3, "crashes": 1})
+    steps = ("produce(leader=0)", "handle_fetch(leader=0, follower=1)", "crash_after_append(broker=1)")
+    step = plan_of(taken(spec, *steps), KRAFT).steps[-1]
+    assert (step.end("leader"), step.end("follower"), step.broker) == (0, 1, 1)

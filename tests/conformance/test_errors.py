@@ -133,3 +133,14 @@ def test_optional_observations_that_are_too_late_do_not_multiply_the_states() ->
     steps = [seen(at, at + 0.5, lambda state: [state + 1], optional=False) for at in range(1, 20)]
     found = follow([0], [*unanswered, *steps])
     assert (found.answer, found.largest) == (Answer.CONFORMS, 1)
+
+
+def test_a_recording_of_an_interrupted_run_is_not_rejected(tmp_path: Path) -> None:
+    written = Written()
+    written.fetch(1, 0)
+    produce(written, 1, 0)
+    path = written.save(tmp_path / "run.jsonl")
+    path.write_text(path.read_text().replace('"interrupted_by": null', '"interrupted_by": "KeyboardInterrupt"'))
+    run = call("conform", str(path), "--partition", "t-0", folder=tmp_path)
+    assert run.code == 3
+    assert "the run was interrupted (KeyboardInterrupt)" in run.out

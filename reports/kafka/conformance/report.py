@@ -82,10 +82,12 @@ class ConformanceReport:
     def exit_code(self) -> int:
         """The exit code: 0 if the recording conforms, 1 if it does not, and 3 if this is undecided. The result for the
         requested spec or the recording's own release decides. If there is neither, it is enough that the recording
-        conforms to one release.
+        conforms to one release. A run that was interrupted may have ended in a way that was not recorded, so that a
+        recording of it is not rejected.
         """
         if self.own is not None:
-            return EXIT_CODES[self.own.conformance.answer]
+            code = EXIT_CODES[self.own.conformance.answer]
+            return INCOMPLETE if code == VIOLATED and self.read.recording.interrupted_by else code
         answers = {each.conformance.answer for each in self.checked}
         best = next((a for a in (Answer.CONFORMS, Answer.UNDECIDED) if a in answers), Answer.REJECTED)
         return EXIT_CODES[best]

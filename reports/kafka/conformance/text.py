@@ -38,6 +38,8 @@ def lines(report: ConformanceReport) -> Iterator[str]:
     setting = f", min.insync.replicas={least}" if least else ""
     brokers = ", ".join(map(str, read.assignment))
     yield f"{report.path}: {kafka}partition {report.name}, replicas on brokers {brokers}{setting}"
+    if reason := read.recording.interrupted_by:
+        yield f"the run was interrupted ({reason}); if the recording does not conform, this may be the reason"
     if read.assignment != tuple(range(len(read.assignment))):
         numbers = ", ".join(f"{number} is broker {node}" for number, node in enumerate(read.assignment))
         yield f"  below, replicas are numbered in the order of the assignment: {numbers}"
