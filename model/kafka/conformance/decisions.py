@@ -175,7 +175,7 @@ class DecisionObservations(Observer):
                     for after in self.release.take(name, state, broker):
                         yield name, after
                         yield from self._elected_uncleanly(after)
-        if self.release.column.controller == ZOOKEEPER:
+        if self.release.column.controller == ZOOKEEPER and not self.release.protocol.has_elr:
             yield from self._failed_together(state)
 
     def _failed_together(self, state: Partition) -> Iterator[tuple[str, Partition]]:
