@@ -5,7 +5,7 @@ buttons and keys to move between states.
 
 Read the modules in this order: this module makes the page of traces from `page.html`. `diagram` and `labels` make the
 space-time diagram, `holdings` makes the logs, and `changes` and `choices` make the lists of changes and enabled steps.
-`run` and `plots` make the page of runs. `bugs`, `matrix`, `diff` and `mutants` make further pages.
+`run` makes the page of runs, and `plots` draws. The other pages are documents (`leadline.reports.document`).
 """
 
 from __future__ import annotations
