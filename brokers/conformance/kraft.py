@@ -15,7 +15,7 @@ from leadline.brokers.conformance.exchanges import Exchange, fetches, seen_answe
 from leadline.brokers.conformance.frames import NEVER
 from leadline.brokers.conformance.metadata import Image, assignment_of
 from leadline.brokers.conformance.partition import Announcement, PartitionRecording
-from leadline.brokers.conformance.processes import Processes, has_ended
+from leadline.brokers.conformance.processes import Processes, ended_at, has_ended
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.conformance.seen import SeenRecords
@@ -74,7 +74,8 @@ def _read_at_start(
     for event in read.events:
         if event["event"] == "started":
             node, at = event["node"], event["time"]
-            killed = max((e["time"] for e in read.events if has_ended(e, node) and e["time"] <= at), default=0.0)
+            ends = ((place, e) for place, e in enumerate(read.events) if has_ended(e, node) and e["time"] <= at)
+            killed = max((ended_at(read, place, e) for place, e in ends), default=0.0)
             had = [(o, n) for target, passed, o, n in arrivals if target == node and passed <= killed and o in images]
             if had:
                 offset, number = max(had)

@@ -42,7 +42,8 @@ def learned(context: Context, fetched: FirstFetches) -> Iterator[Observation[Par
             dies = context.processes.dies(broker, told.passed)
             latest = fetched.shown.get(told, NEVER) if read.kraft else told.answered
             sent = told.sent if _is_first(context, told, received[told.broker]) else told.passed
-            window, is_known = Window(sent, min(latest, dies), (told.frame,)), told.epoch in written
+            window = Window(sent, min(latest, dies), (told.frame,))
+            is_known = read.kraft or told.epoch in written  # records of the metadata log are compared, too
             known = leader, epoch, read.isr(list(told.isr))
             yield context.make.learned(window, broker, *known, optional=latest >= dies, isr_is_known=is_known)
         if broker == leader and (told in again or told.assignment is not None):

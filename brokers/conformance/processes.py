@@ -90,8 +90,7 @@ def read_processes(read: PartitionRecording) -> Processes:
                     f"broker {event['node']} is {what} at {at}, but nothing says that it was started after it was "
                     f"killed at {life.kill[1]}"
                 )
-            # some recorders note `terminated` when they ask the process to end, but it goes on until it has shut down
-            life.ended = at if what == "killed" else max(at, read.last_sent[place])
+            life.ended = ended_at(read, place, event)
         if what in LOSES_DIRECTORY:
             life.lost = at, what
         elif what == "killed":
@@ -112,6 +111,15 @@ def read_processes(read: PartitionRecording) -> Processes:
 def has_ended(event: Any, node: object) -> bool:
     """Return whether an event says that a process has ended."""
     return event["node"] == node and event["event"] in ("killed", "terminated")
+
+
+def ended_at(read: PartitionRecording, place: int, event: Any) -> float:
+    """Return when a process had ended, by the event that says so, and its position in `PartitionRecording.events`.
+
+    Some recorders note `terminated` when they ask a process to end, but it goes on until it has shut down.
+    """
+    at = float(event["time"])
+    return at if event["event"] == "killed" else max(at, read.last_sent[place])
 
 
 def _registration(read: PartitionRecording, node: object, before: Life, at: float) -> tuple[float, float]:

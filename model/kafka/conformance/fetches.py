@@ -29,6 +29,7 @@ from leadline.model.kafka.messages import (
     OffsetOutOfRange,
 )
 from leadline.model.kafka.protocols import nothing
+from leadline.model.kafka.releases import ZOOKEEPER
 from leadline.model.kafka.state import Partition
 from leadline.model.log import Log, Record
 
@@ -107,6 +108,8 @@ class FetchObservations(Observer):
             replica, reason = state.replicas[seen.leader], said("Fetch", error)
             if not replica.up or (may_have_no_leader and reason in (NOT_LEADING, OLDER_EPOCH)):
                 return replica.up
+            if reason == NOT_TOLD and self.release.column.controller == ZOOKEEPER:
+                return True  # a leader answers this until its metadata cache has the topic, from UpdateMetadata
             if reason in (NOT_LEADING, NOT_TOLD):
                 return not state.believes_to_lead(seen.leader)
             if seen.epoch is None or self._is_never_fenced(seen):
