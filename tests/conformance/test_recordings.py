@@ -42,7 +42,8 @@ REJECTED_AT = {
     ("KAFKA-14617-3.5.0", "kafka/3.4.1"): "the controller refuses broker 0's AlterPartition request",
     ("KAFKA-15495-4.0.2", "kafka/4.1"): "the controller decides: no broker leads, ISR [0]",
     ("KAFKA-15495-3.9.1", "kafka/4.1"): "the controller decides: no broker leads, ISR [0]",
-    ("KAFKA-15495-4.1.1", "kafka/3.9"): "the controller decides: broker 1 leads in epoch 1, ISR [1]",
+    ("KAFKA-15495-4.1.1", "kafka/3.9"): "the controller accepts broker 0's AlterPartition request: ISR [0], eligible "
+    "leader replicas (ELR) [1], but the answer never reaches broker 0",
     ("walk-3.9.1", "kafka/3.5.1"): "the controller accepts broker 1's AlterPartition request: ISR [1]",
 }
 """Where a recording of a bug is rejected by the releases that fixed it, and one of these by a release with the bug."""

@@ -122,6 +122,7 @@ class IsrObservations(Observer):
             return f"{allowed}; {broker_in_words(state, leader)}; to the controller, {statuses}"
 
         did, now = ("refuses", "") if result is None else ("accepts", f": ISR {listed(result[2])}")
+        now += f", eligible leader replicas (ELR) {listed(elr[0])}" if elr is not None and elr[0] else ""
         label = f"the controller {did} broker {leader}'s AlterPartition request{now}"
         return self._made(window, label, apply, why, "handle_alter_partition")
 
