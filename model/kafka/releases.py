@@ -188,8 +188,9 @@ _0_10_2 = Column(
         "same_leader": "goes-on",
         "isr_leave": "behind-or-silent",
         "out_of_range": "exit",
+        "hw_waits": "caught-up",
         "follower_leos": "kept",
-        "hw_checkpoint": "older",
+        "hw_checkpoint": "older-or-newer",
         "acknowledgement": "since-it-leads",
         "bounce": "missed",
         "late_requests": "obeyed",
@@ -408,6 +409,7 @@ _3_6 = _after(
     "Kafka 3.6 with KRaft: a smaller ISR does not begin a leader epoch",
     between("3.6.0", "3.6.2"),
     shrink_epoch="never",
+    hw_waits="eligible",
 )
 _3_7 = _after(
     _3_6,

@@ -381,20 +381,20 @@ RULES = (
         (
             Value(
                 "isr",
-                "none: it is never lower than in Kafka, so it adds behaviour and removes some",
-                "no release: an abstraction",
+                "none",
+                "the designs of the KIPs; Kafka up to 0.10.1",
                 {"waits_for_caught_up": False, "waits_for_ineligible": False},
             ),
             Value(
                 "caught-up",
                 "those that have caught up within replica.lag.time.max.ms; how long that is, is open",
-                "up to 3.5: KAFKA-4485, Partition.maybeIncrementLeaderHW",
+                "KAFKA-4485, Partition.maybeIncrementLeaderHW; with ZooKeeper since 3.6, only if the broker is alive",
                 {"waits_for_caught_up": True, "waits_for_ineligible": True},
             ),
             Value(
                 "eligible",
                 "of these, only those that are neither fenced nor shutting down",
-                "3.6: KAFKA-15021, Partition.shouldWaitForReplicaToJoinIsr",
+                "KRaft since 3.6: KAFKA-15021, Partition.shouldWaitForReplicaToJoinIsr",
                 {"waits_for_caught_up": True, "waits_for_ineligible": False},
             ),
         ),
@@ -425,7 +425,7 @@ RULES = (
             Value(
                 "older",
                 "that one or an older one: it is written to disk every replica.high.watermark.checkpoint.interval.ms",
-                "all releases",
+                "no release: an abstraction, in which a truncation writes it to disk",
                 {"checkpoints": does.any_older, "keeps_newer_checkpoints": False},
             ),
             Value(

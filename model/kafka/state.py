@@ -96,9 +96,10 @@ class Partition(Leadership[Replica]):
     def with_replica(self, broker: int, replica: Replica) -> Self:
         """Return the state with the replica of a broker replaced.
 
-        If the high watermark decreases in memory, the old value stays on disk until the next checkpoint.
+        If the high watermark decreases in memory, the old value stays on disk until the next checkpoint, unless the disk
+        fails.
         """
-        if self.protocol.keeps_newer_checkpoints and replica.up:
+        if self.protocol.keeps_newer_checkpoints and replica.up and not replica.offline:
             known = self.replicas[broker]
             newest = max(known.high_watermark, known.newest_checkpoint)
             newest = newest if newest > replica.high_watermark else 0

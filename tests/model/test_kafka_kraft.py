@@ -534,7 +534,7 @@ def test_a_fetch_of_an_earlier_life_is_refused(name: str, counted: bool) -> None
     assert (late.replicas[0].remote_leos[1] == 1) == counted
 
 
-# --- what Kafka does and the model leaves out by default --------------------------------------------------------------
+# --- what leaders know of followers -----------------------------------------------------------------------------------
 
 
 def test_the_high_watermark_waits_for_a_follower_outside_the_isr_that_has_caught_up() -> None:
@@ -551,8 +551,8 @@ def test_the_high_watermark_waits_for_a_follower_outside_the_isr_that_has_caught
     later = after(spec, "falls_behind(leader=0, follower=2)", start=state)
     assert later.replicas[0].caught_up == set()
     assert smallest_leo(later, 0, attrs.evolve(ahead, caught_up=frozenset())) == 2
-    default = release("kafka/4.3", brokers=3)
-    assert not any(instance.action.name == "falls_behind" for instance in default.instances)
+    without = release("kafka/4.3+hw_waits=isr", brokers=3)
+    assert not any(instance.action.name == "falls_behind" for instance in without.instances)
 
 
 @pytest.mark.parametrize(("name", "known"), [("kafka/3.3", 1), ("kafka/3.3+follower_leos=forgotten", UNKNOWN_OFFSET)])
@@ -583,14 +583,15 @@ BEFORE = {
     "kafka/4.1": (1179, 24),
 }
 """The number of states and the depth that the commit before the bounds for KRaft found. 2.8 is not here: two of its
-rules were added later (`isr_answer` and `isr_pending`). That commit had no `follower_leos=kept`.
+rules were added later (`isr_answer` and `isr_pending`). So were `follower_leos=kept`, `hw_waits` other than `isr` and
+`hw_checkpoint=older-or-newer`.
 """
 
 
 @pytest.mark.parametrize("name", BEFORE)
 def test_without_the_bounds_for_kraft_nothing_changes(name: str) -> None:
     bounds = {"acks": "all", "min_insync_replicas": 2, "records": 1, "max_epoch": 2, "crashes": 1, "isr_shrinks": 1}
-    spec = find(f"{name}+follower_leos=forgotten")
+    spec = find(f"{name}+follower_leos=forgotten+hw_waits=isr+hw_checkpoint=older")
     assert spec is not None
     statistics = explore(spec.with_bounds({**bounds, "missed_bounces": 0})).statistics
     assert (statistics.distinct, statistics.depth) == BEFORE[name]
