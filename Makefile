@@ -84,12 +84,12 @@ page-confirmed:
 	$(BIN)/python -m leadline.reports.kafka.broker_runs.successes
 
 page-matrix:
-	$(BIN)/leadline matrix --recompute --json $(VENV)/matrix.json > /dev/null
+	$(BIN)/leadline matrix --recompute --save $(VENV)/matrix.jsonl --json $(VENV)/matrix.json > /dev/null
 	mkdir -p reports/tables && mv $(VENV)/matrix.json reports/tables/matrix.json
 	$(BIN)/leadline matrix --markdown > reports/pages/matrix.md
 
 page-control page-costs page-designs page-states page-transactions: page-%:
-	$(BIN)/leadline matrix $* --recompute --json $(VENV)/$*.json > /dev/null
+	$(BIN)/leadline matrix $* --recompute --save $(VENV)/$*.jsonl --json $(VENV)/$*.json > /dev/null
 	mkdir -p reports/tables && mv $(VENV)/$*.json reports/tables/$*.json
 	$(BIN)/leadline matrix $* --markdown > reports/pages/$*.md
 

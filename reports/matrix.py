@@ -28,6 +28,7 @@ from leadline.checker.trace import Trace
 from leadline.invariants.promises import why_not_promised
 from leadline.reports.kafka.bugs import SETTINGS, Archive, Bug, read_archive
 from leadline.reports.kafka.kept_behaviours import executed, kept_steps
+from leadline.reports.kept_results import KeptResults
 from leadline.reports.loading import load_spec
 
 SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
@@ -177,18 +178,19 @@ class Matrix:
         """Return the names of the witnesses on which a cell rests."""
         return list(dict.fromkeys([*self.witness.get(name, []), *configuration.witness]))
 
-    def columns(self, progress: Progress | None = None) -> Iterator[Column]:
+    def columns(self, progress: Progress | None = None, kept: KeptResults | None = None) -> Iterator[Column]:
         """Run the searches, and yield the result of each. Stop if a search is interrupted.
 
         Parameters:
             progress: a function that is called regularly with the counts of the current search.
+            kept: the results of searches that need not be made again.
         """
         limits = Limits(keep_going=True, max_states=self.max_states)
         counted: dict[tuple[str, str], Result] = {}
         archive = read_archive() if self.known_bugs else Archive(bugs=[])
-        finder = BugFinder(limits, progress)
+        finder = BugFinder(limits, progress, kept or KeptResults())
         for configuration, spec in self.prepared():
-            result = _searched(spec, limits, progress)
+            result = finder.searched(spec)
             counted[configuration.name, spec.name] = result
             if self.only_counts:
                 other = configuration.compared_with
@@ -215,10 +217,6 @@ class Matrix:
                 return
 
 
-def _searched(spec: Spec[object], limits: Limits, progress: Progress | None) -> Result:
-    return with_order_checked(spec, lambda: ENGINES["compiled"](spec, limits, progress))
-
-
 @attrs.frozen
 class BugFinder:
     """Finds the properties that known bugs violate with the settings of a configuration.
@@ -226,11 +224,21 @@ class BugFinder:
     Attributes:
         limits: the limits of each search.
         progress: a function that is called regularly with the counts of the current search, or None.
+        kept: the results of searches that need not be made again.
     """
 
     limits: Limits
     progress: Progress | None = None
+    kept: KeptResults = attrs.field(factory=KeptResults)
     _found: dict[tuple[str, str, str], dict[str, Trace[object]]] = attrs.field(factory=dict, init=False)
+
+    def searched(self, spec: Spec[object]) -> Result:
+        """Return the result of searching a spec."""
+
+        def search() -> Result:
+            return with_order_checked(spec, lambda: ENGINES["compiled"](spec, self.limits, self.progress))
+
+        return self.kept.result(spec, self.limits, search)
 
     def traces(self, bug: Bug, spec: Spec[object]) -> dict[str, Trace[object]] | None:
         """Return the counterexamples that show a bug within its own bounds, but with the settings of a spec.
@@ -252,7 +260,7 @@ class BugFinder:
             has_own = Archive(bugs=[bug]).possible(spec) != []
             known = {} if has_own else kept_traces(bug, within)
             if bug.property not in known:
-                result = _searched(within, self.limits, self.progress)
+                result = self.searched(within)
                 if result.interrupted:
                     return None
                 known |= {item.property.name: item.traces[0] for item in result.properties if item.traces}

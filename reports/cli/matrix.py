@@ -12,6 +12,7 @@ from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.document.terminal import document_view
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE
 from leadline.reports.formats import FORMATS
+from leadline.reports.kept_results import KeptResults
 from leadline.reports.lines import say
 from leadline.reports.matrix import Column, matrix_file, read_matrix
 from leadline.reports.matrix_document import matrix_document
@@ -28,8 +29,16 @@ from leadline.reports.terminal.progress import progress_line
     help="Search the specs of a shipped matrix, which takes minutes, instead of showing the stored tables. A FILE of "
     "your own is always searched.",
 )
+@click.option(
+    "--save",
+    "saved",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="RESULTS",
+    help="Add the result of each search to the file RESULTS, and take from it those that were made before, unless "
+    "their spec has changed.",
+)
 @format_options(FORMATS["matrix"])
-def matrix(file: Path | None, recompute: bool, **wanted: Path | bool | None) -> int:
+def matrix(file: Path | None, recompute: bool, saved: Path | None, **wanted: Path | bool | None) -> int:
     """Show what holds in which spec and configuration, as tables.
 
     Without FILE, the tables show what each release of Kafka can lose. Stored tables have a digest of the specs,
@@ -59,7 +68,7 @@ def matrix(file: Path | None, recompute: bool, **wanted: Path | bool | None) -> 
         command = " ".join(
             ["leadline matrix", *([str(file)] if file else []), *(["--recompute"] if is_shipped else [])]
         )
-        tables, left = _searched(path, command)
+        tables, left = _searched(path, command, KeptResults(saved))
     attempt = Attempts()
     files.save(tables, attempt)
     with attempt:
@@ -70,13 +79,13 @@ def matrix(file: Path | None, recompute: bool, **wanted: Path | bool | None) -> 
     return INCOMPLETE if left else AS_EXPECTED
 
 
-def _searched(path: Path, command: str) -> tuple[Tables, int]:
+def _searched(path: Path, command: str, kept: KeptResults) -> tuple[Tables, int]:
     """Search the specs of a matrix. Return its tables, and the number of searches that an interrupt left out."""
     searches = read_matrix(path)
     planned = len(searches.prepared())
     columns: list[Column] = []
     with progress_line("matrix") as progress, suppress(KeyboardInterrupt):  # between two searches
-        for column in searches.columns(progress):
+        for column in searches.columns(progress, kept):
             columns.append(column)  # an interrupt must not lose the first ones
     finished = sum(not column.result.interrupted for column in columns)
     if finished < planned:

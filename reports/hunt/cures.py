@@ -1,10 +1,10 @@
 """The cures of a spec: the changes that a hunt tries in order to prevent a violation.
 
 For a release of Kafka, a cure is another value of a rule. The first cures are those of the archive of known bugs and of
-`causes.toml`. Next are the values of later releases, and values that no release has. Last are the values of earlier
-releases, and of releases with another kind of controller. For any other spec, the plan of the hunt names the cures. If
-it names none, the first cures take back what a spec changes in the rules of the nearest release, and each other cure
-leaves out one action.
+`causes.toml`. Next are the values of later releases, and values that no release has, last those of rules in which all
+releases agree. They are followed by the values of earlier releases, and of releases with another kind of controller.
+For any other spec, the plan of the hunt names the cures. If it names none, the first cures take back what a spec
+changes in the rules of the nearest release, and each other cure leaves out one action.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from leadline.reports.rule_tables import rule_table
 CAUSES = Path(__file__).resolve().with_name("causes.toml")
 """Causes without a ticket, and behaviours that are by design, in the form of the archive."""
 
-KNOWN, LATER, NEW, UNEXPLAINED, EARLIER = range(5)
+KNOWN, LATER, NEW, UNEXPLAINED, SHARED, EARLIER = range(6)
 """The ranks of cures. Among several cures for a violation, the one with the lowest rank is preferred.
 
-`UNEXPLAINED` is the rank of a cure of a behaviour that is by design, for a violation that is not by design.
+`UNEXPLAINED` is the rank of a cure of a behaviour that is by design, for a violation that is not by design. `SHARED` is
+that of a rule in which all releases agree: a bug of all of them can come from it, but other values may be abstractions.
 """
 
 VIOLATED_TOO = {"durable_after_few_unclean_stops": ("durable_as_promised",)}
@@ -201,26 +202,16 @@ def _has(column: RuleColumn, bug: Bug) -> bool:
 
 
 def _of_table(spec: Spec[Any]) -> Iterator[Cure]:
-    """For each rule in which releases differ, yield a cure for every value other than the release's own."""
+    """For each rule, yield a cure for every value other than the release's own."""
     table, column = rule_table(spec), spec.column
     later = {} if table is None else table.later_values
-    for rule, values in _values(spec).items():
-        for value in values:
-            if value == column.values[rule]:
-                continue
-            rank = LATER if value in later.get(rule, ()) else NEW
-            if rank == NEW and any(each.values[rule] == value for each in spec.family.releases):
+    for rule in column.table:
+        of_releases = {each.values[rule.name] for each in spec.family.like(column)}
+        for value in (each.name for each in rule.values if each.name != column.values[rule.name]):
+            rank = LATER if value in later.get(rule.name, ()) else SHARED if len(of_releases) == 1 else NEW
+            if rank == NEW and any(each.values[rule.name] == value for each in spec.family.releases):
                 rank = EARLIER
-            yield Cure(_named({rule: value}), rank, {rule: value})
-
-
-def _values(spec: Spec[Any]) -> dict[str, list[str]]:
-    """Return the values of each rule in which releases differ, keyed by rule. Any other rule has the same value in all
-    releases, and its other values are abstractions.
-    """
-    like = spec.family.like(spec.column)
-    differing = {rule for rule in spec.column.values if len({each.values[rule] for each in like}) > 1}
-    return {rule.name: [value.name for value in rule.values] for rule in spec.column.table if rule.name in differing}
+            yield Cure(_named({rule.name: value}), rank, {rule.name: value})
 
 
 def _checked(world: World) -> list[str]:

@@ -28,7 +28,7 @@ from leadline.checker.settings import MOST_EXAMPLES, RandomSettings
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.reports.diagnosis import allows
-from leadline.reports.hunt.cures import EARLIER, Cure, World, base_spec, cures_of, own_cures
+from leadline.reports.hunt.cures import EARLIER, SHARED, Cure, World, base_spec, cures_of, own_cures
 from leadline.reports.hunt.engines import Explore
 from leadline.reports.hunt.plan import Plan, Planned, Values
 from leadline.reports.hunt.report import Cause, HuntReport, SearchDone, SpecHunt
@@ -219,7 +219,7 @@ class _SpecSearch:
         alone = self._alone(world, item, [cure for cure in candidates if cure.rank < EARLIER])
         if alone:
             return alone, "alone"
-        every = _one_for_each_rule([cure for cure in rest if cure.rank < EARLIER or not cure.rules])
+        every = _one_for_each_rule([cure for cure in rest if cure.rank < SHARED or not cure.rules])
         if len(every) > 1 and any(cure in every for cure in candidates):
             kept = every if self._answer(world.having(*every), item) == "holds" else []
             for cure in reversed(kept):

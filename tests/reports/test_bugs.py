@@ -18,6 +18,7 @@ from leadline.reports.kafka.bugs import (
     TRANSACTIONS,
     Bug,
     BugSearch,
+    fix_of,
     read_archive,
 )
 from leadline.reports.kafka.known_bugs import known_bugs_within
@@ -84,6 +85,28 @@ def test_releases_that_have_the_rules_of_a_bug_but_not_the_bug_say_why() -> None
 def test_a_release_with_the_rules_of_a_bug_is_affected_or_does_not_have_it(run: BugSearch) -> None:
     """The lists of releases are what searches say: whoever has the rules of a bug was searched for it."""
     assert run.searched().as_expected
+
+
+BESIDE = [run for bug in ARCHIVE.bugs for run in ARCHIVE.beside(bug)]
+
+
+@pytest.mark.parametrize("run", BESIDE, ids=lambda run: f"{run.bug.ticket} {run.spec.name}")
+def test_a_release_beside_the_affected_ones_does_not_have_the_bug(run: BugSearch) -> None:
+    """It violates the property at most by other bugs of the archive: with their fixes, it does not. It does not have
+    all rules of this bug, whose fix comes last because it may be a later value of a rule that others fix.
+
+    The other releases beside a list are those that fixed the bug, or have its rules.
+    """
+    column = run.spec.column
+    assert column is not None
+    assert not run.bug.rules or any(column.values[rule] != value for rule, value in run.bug.rules.items())
+    if not run.searched().as_expected:
+        fixes: dict[str, str] = {}
+        for other in [*(each for each in ARCHIVE.affecting(run.spec) if each.fixed and each.rules), run.bug]:
+            fixes |= fix_of(other, column)
+        name = "+".join([run.spec.name, *(f"{rule}={value}" for rule, value in fixes.items())])
+        fixed = load_spec(name).with_bounds(run.bug.bounds).with_properties([run.bug.property])
+        assert ENGINES["compiled"](fixed).verdict is Verdict.HOLDS, fixes
 
 
 AS_RELEASED = [run for bug in ARCHIVE.bugs for run in ARCHIVE.runs(bug) if run.part == "as released"]

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -16,14 +17,16 @@ import pytest
 
 from leadline.checker.errors import LeadlineError
 from leadline.checker.trace import Trace
+from leadline.reports.diagnosis import allows
 from leadline.reports.differences import nearest_release
 from leadline.reports.hunt import cures
-from leadline.reports.hunt.cures import CAUSES, EARLIER, KNOWN, NEW, UNEXPLAINED, World, base_spec, cures_of
+from leadline.reports.hunt.cures import CAUSES, EARLIER, KNOWN, NEW, SHARED, UNEXPLAINED, World, base_spec, cures_of
 from leadline.reports.hunt.engines import on_this_machine
 from leadline.reports.hunt.hunt import Hunt, lowered_bounds, prepared, renewed
 from leadline.reports.hunt.plan import Plan, Setting, Values, read_plan, shipped_plan
 from leadline.reports.hunt.report import HuntReport, read_hunt
 from leadline.reports.kafka.bugs import Archive, Bug, read_archive
+from leadline.reports.kafka.kept_behaviours import executed
 from tests.suite.command import call, run_leadline
 from tests.suite.samples import EVERY
 
@@ -372,7 +375,7 @@ def test_the_cures_of_a_release() -> None:
     assert cures["last_known_leader=forgotten"].by_design
     assert cures["elr=off"].rank == EARLIER
     assert cures["elr=on-unchecked"].rank == NEW
-    assert not any(cure.rules.keys() & {"response_hw", "hw_checkpoint", "elections"} for cure in cures.values())
+    assert {cures[name].rank for name in ("response_hw=new", "hw_checkpoint=exact", "elections=later")} == {SHARED}
     assert {cure.ticket for cure in cures_of("kafka/4.0") if cure.ticket.startswith("KAFKA")} == {"KAFKA-15495"}
 
 
@@ -456,6 +459,75 @@ def test_a_cause_of_kafka_that_nobody_has_named_is_mended_too(monkeypatch: pytes
     assert (first.violates, first.fixes) == ("reassignment_as_asked", ["override=replaced"])
     assert "override_added=replaced" in second.fixes
     assert [search.verdict for search in own.searches] == ["holds"]
+
+
+OUTDATED_LOG_END = [
+    *("crash(broker=0)", "controller_notices_failure(broker=0)", "become_leader(broker=1, epoch=1)"),
+    *("produce(leader=1)", "become_follower(broker=2, epoch=1)", "handle_fetch(leader=1, follower=2)"),
+    *("handle_fetch_response(follower=2)", "restart(broker=0)", "become_follower(broker=0, epoch=1)"),
+    *("handle_fetch(leader=1, follower=0)", "park_fetch(leader=1, follower=2)", "handle_alter_partition(leader=1)"),
+    *("controller_elects(broker=0)", "become_leader(broker=0, epoch=2)", "become_follower(broker=2, epoch=2)"),
+    *("handle_fetch(leader=0, follower=2)", "handle_fetch_response(follower=2)", "crash(broker=0)"),
+    *("controller_notices_failure(broker=0)", "become_leader(broker=1, epoch=3)"),
+]
+"""A leader leads again without having heard of the epoch between, and counts what a follower had before."""
+
+
+@pytest.fixture
+def without_outdated_log_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Remove what is known of this finding from the archive."""
+    known = cures.archive_with_causes()
+    rest = [bug for bug in known.bugs if "follower_leos" not in bug.rules]
+    assert len(rest) == len(known.bugs) - 1
+    monkeypatch.setattr(cures, "archive_with_causes", lambda: attrs.evolve(known, bugs=rest))
+    cures_of.cache_clear()
+    yield
+    cures_of.cache_clear()
+
+
+@pytest.mark.usefixtures("without_outdated_log_end")
+@pytest.mark.parametrize("release", ["kafka/4.1", "kafka/4.3"])
+def test_the_plan_reaches_a_finding_that_nobody_has_named_and_names_its_rule(release: str) -> None:
+    """An early search of the shipped plan allows the steps, and the first change that prevents them is the rule."""
+    name = "leader_candidates_complete"
+    searches = read_plan(KAFKA_PLAN).searches(base_spec(release))
+    (number,) = (
+        number for number, each in enumerate(searches)
+        if each.name.startswith("acks=all, min.insync.replicas=2, brokers=3, 2 x crash + another leader epoch")
+        and "first partition" not in each.name
+    )  # fmt: skip
+    assert number < 130
+    assert name in searches[number].properties
+    world = World(release, searches[number].bounds)
+    trace = executed(world.spec([name]), OUTDATED_LOG_END)
+    assert trace is not None
+    preventing = [cure for cure in cures_of(release) if not allows(world.having(cure).spec([name]), trace)]
+    assert (preventing[0].name, preventing[0].rank) == ("follower_leos=forgotten", SHARED)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not EVERY, reason="EVERY=1 searches for a violation with three leader epochs, which takes minutes")
+@pytest.mark.usefixtures("without_outdated_log_end")
+def test_a_hunt_names_the_rule_of_a_finding_that_nobody_has_named() -> None:
+    bounds: Values = {"brokers": 3, "records": 1, "acks": "all", "min_insync_replicas": 2, "missed_bounces": 0}
+    bounds |= {"max_epoch": 3, "crashes": 2, "isr_shrinks": 0}
+    plan = Plan(
+        settings=[Setting(name="three epochs", bounds=bounds)],
+        properties=["leader_candidates_complete"],
+        seconds=1000,
+        deciding_seconds=1000,
+    )
+    report = HuntReport(plan="own", digest="", specs=prepared(plan, ["kafka/4.3"]))
+    Hunt(
+        plan=plan,
+        report=report,
+        until=time.monotonic() + 3000,
+        watch=lambda _: lambda _: None,
+        save=lambda: None,
+        explore=on_this_machine(workers=None),
+    ).run()
+    ((cause,),) = (own.causes for own in report.specs)
+    assert (cause.name, cause.decided, cause.length) == ("follower_leos=forgotten", True, 21)
 
 
 def test_a_behaviour_by_design_explains_only_violations_of_its_property() -> None:

@@ -14,7 +14,9 @@ import attrs
 import pytest
 
 from leadline.checker import Spec, Verdict
+from leadline.checker.engines import ENGINES
 from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Result
 from leadline.invariants.assignment import completion_keeps_min_isr
 from leadline.invariants.catalog import CATALOG
 from leadline.invariants.families.kafka import KRAFT_PROPERTIES
@@ -28,6 +30,7 @@ from leadline.reports.ci.markdown import answers_page
 from leadline.reports.document.markdown import markdown
 from leadline.reports.kafka.bugs import REPLICATION, Archive, read_archive
 from leadline.reports.kafka.kept_behaviours import FILE, executed
+from leadline.reports.kept_results import KeptResults
 from leadline.reports.loading import load_spec
 from leadline.reports.matrix import (
     NAMED,
@@ -370,6 +373,41 @@ def test_a_cell_of_a_search_that_was_stopped_says_how_deep_it_went(tmp_path: Pat
     first: Column = next(read_matrix(tmp_path / "small.toml").columns())
     assert first.cells["leader_in_isr"].text.startswith("incomplete (depth ")
     assert first.cells["leader_in_isr"].verdict is Verdict.INCOMPLETE
+
+
+def test_an_interrupted_matrix_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No search is made twice, and a line that was cut off is searched again. What is kept is not trusted."""
+    (tmp_path / "small.toml").write_text(SMALL)
+    file, made = tmp_path / "results.jsonl", list[str]()
+    engine = ENGINES["compiled"]
+
+    def counting(spec: Spec[Any], *rest: Any) -> Result:
+        made.append(spec.name)
+        return engine(spec, *rest)
+
+    monkeypatch.setattr("leadline.reports.matrix.ENGINES", {"compiled": counting})
+    matrix = read_matrix(tmp_path / "small.toml")
+    first = [column.cells for column in matrix.columns(None, KeptResults(file))]
+    assert len(made) == 4
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:2]) + lines[2][:100])
+    again = [column.cells for column in matrix.columns(None, KeptResults(file))]
+    assert len(made) == 4 + 2
+    assert len(file.read_text().splitlines()) == 4
+    for one, other in zip(first, again, strict=True):
+        assert {name: attrs.evolve(cell, trace=None) for name, cell in one.items()} == {
+            name: attrs.evolve(cell, trace=None) for name, cell in other.items()
+        }
+        lengths = [
+            [len(cell.trace) if cell.trace is not None else 0 for cell in cells.values()] for cells in (one, other)
+        ]
+        assert lengths[0] == lengths[1]
+    file.write_text(lines[0] + "nothing\n")
+    with pytest.raises(LeadlineError, match=r"results.jsonl, line 2 is not the result of a search"):
+        KeptResults(file)
+    file.write_text("a file of another kind")
+    with pytest.raises(LeadlineError, match="does not contain results of searches"):
+        KeptResults(file)
 
 
 def test_the_matrix_command_shows_tables(tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""Keep the results of searches, so that none is made twice and an interrupted series can be continued.
+
+A result is kept under a digest of everything that it depends on. Its traces are executed again before they are used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from leadline.checker.errors import LeadlineError
+from leadline.checker.observing.digest import code_digest
+from leadline.checker.properties import Property
+from leadline.checker.result import Limits, LivenessCounts, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
+from leadline.checker.spec import Spec
+from leadline.checker.support.files import file_text
+from leadline.checker.traces.itf import decode_trace, encode_trace
+from leadline.checker.traces.replay import replay
+
+
+@attrs.define
+class KeptResults:
+    """The results of searches by digest, in memory and, if there is a file, in it.
+
+    Attributes:
+        file: the file, with a line for each result, or None. A last line that was cut off is searched again.
+    """
+
+    file: Path | None = None
+    _known: dict[str, Any] = attrs.field(factory=dict, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.file is None or not self.file.exists():
+            return
+        *lines, cut_off = file_text(self.file).split("\n")
+        for number, line in enumerate(lines, start=1):
+            try:
+                kept = json.loads(line)
+                self._known[kept["digest"]] = kept
+            except (ValueError, TypeError, KeyError) as error:
+                raise LeadlineError(f"{self.file}, line {number} is not the result of a search") from error
+        if cut_off:
+            if not cut_off.startswith('{"digest": '[: len(cut_off)]):
+                raise LeadlineError(f"{self.file} does not contain results of searches")
+            os.truncate(self.file, self.file.stat().st_size - len(cut_off.encode()))
+
+    def result(self, spec: Spec[Any], limits: Limits, search: Callable[[], Result]) -> Result:
+        """Return the result of a search, which is made only if it was not made before.
+
+        Parameters:
+            spec: the spec.
+            limits: the limits of the search.
+            search: makes the search.
+
+        Raises:
+            LeadlineError: if the file cannot be written.
+        """
+        digest = hashlib.sha256(f"{spec.name} {code_digest(spec)} {limits}".encode()).hexdigest()
+        if digest in self._known:
+            return _result(spec, self._known[digest])
+        result = search()
+        if not result.interrupted:
+            self._known[digest] = kept = {"digest": digest, **_content(result)}
+            if self.file is not None:
+                try:
+                    with self.file.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(kept) + "\n")
+                except OSError as error:
+                    raise LeadlineError(f"cannot write {self.file}: {error.strerror}") from error
+        return result
+
+
+def _content(result: Result) -> dict[str, Any]:
+    counts = result.statistics
+    return {
+        "stop": None if result.stop is None else [result.stop.kind.name, result.stop.text],
+        "distinct": counts.distinct,
+        "depth": counts.depth,
+        "seconds": counts.seconds,
+        "open": counts.open if counts.liveness is not None else None,
+        "properties": [
+            [item.verdict.value, item.premise, [encode_trace(trace) for trace in item.traces]]
+            for item in result.properties
+        ],
+    }
+
+
+def _result(spec: Spec[Any], kept: dict[str, Any]) -> Result:
+    liveness = None if kept["open"] is None else LivenessCounts(0, 0, kept["open"], 0.0)
+    statistics = Statistics(distinct=kept["distinct"], depth=kept["depth"], seconds=kept["seconds"], liveness=liveness)
+    stop = None if kept["stop"] is None else Stop(StopKind[kept["stop"][0]], kept["stop"][1])
+    properties = [_property(spec, item, own) for item, own in zip(spec.checks, kept["properties"], strict=True)]
+    return Result(spec, "compiled", stop, statistics, tuple(properties))
+
+
+def _property(spec: Spec[Any], item: Property, kept: list[Any]) -> PropertyResult:
+    verdict, premise, traces = kept
+    return PropertyResult(item, Verdict(verdict), tuple(replay(spec, decode_trace(trace)) for trace in traces), premise)
