@@ -63,11 +63,15 @@ def stored_tables(matrix: Path) -> Tables | None:
 
 
 def digest_of(matrix: Path) -> str:
-    """Return the digest of a matrix file, of all specs and properties, and of the archive of bugs."""
+    """Return the digest of a matrix file, of all specs and properties, and of what the archive of bugs searches."""
     found = hashlib.sha256()
-    for data in (file_text(matrix), file_text(bugs.SHIPPED), *_code()):
+    for data in (file_text(matrix), *map(_searched, bugs.read_archive().bugs), *_code()):
         found.update(hashlib.sha256(data.encode()).digest())
     return found.hexdigest()
+
+
+def _searched(bug: bugs.Bug) -> str:
+    return str(attrs.evolve(bug, also=[], sentence="", note="", on_brokers=""))
 
 
 def _code() -> Iterator[str]:

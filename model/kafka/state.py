@@ -96,8 +96,8 @@ class Partition(Leadership[Replica]):
     def with_replica(self, broker: int, replica: Replica) -> Self:
         """Return the state with the replica of a broker replaced.
 
-        If the high watermark decreases in memory, the old value stays on disk until the next checkpoint, unless the disk
-        fails.
+        If the high watermark decreases in memory, the old value stays on disk until the next checkpoint. A failed disk
+        is never read again.
         """
         if self.protocol.keeps_newer_checkpoints and replica.up and not replica.offline:
             known = self.replicas[broker]
