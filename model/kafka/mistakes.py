@@ -548,12 +548,10 @@ ONLY_WITH: Mapping[str, tuple[str, str]] = {
 
 _PUT_BACK = "its bound is 0 by default: `leadline bugs` puts it back, and a search finds the loss again"
 _IN_TESTS = "its bound is 0 by default: tests/model/test_kafka_kraft.py has a behaviour for each of its values"
-_ADDS_NOTHING_WRONG = "it is what Kafka does and the model leaves out"
 _PROGRESS = "it only keeps a partition from making progress, which no invariant notices"
 
 NOT_MUTATED: Mapping[str, str] = {
-    "election_order": _ADDS_NOTHING_WRONG,
-    "hw_waits": _ADDS_NOTHING_WRONG,
+    "election_order": "it is what Kafka does, and the model does that and more",
     "follower_leos": 'its loss takes more leader epochs than mutants have: leadline bugs "outdated log end"',
     "reassignment": _IN_TESTS,
     "override": _PUT_BACK,
@@ -615,7 +613,10 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("shrink_epoch", "always"): "more leader epochs than necessary do no harm",
     ("response_hw", "new"): "followers learn the high watermark sooner",
     ("response_hw", "old"): "followers learn the high watermark later",
+    ("hw_waits", "isr"): "the ISR has what is committed, whoever else the high watermark waits for",
+    ("hw_waits", "caught-up"): _PROGRESS,
     ("hw_checkpoint", "exact"): "a crash loses less than it could",
+    ("hw_checkpoint", "older"): "a checkpoint is never above the high watermark, which does no harm",
     ("hw_checkpoint", "older-or-newer"): "it does harm only after a loss of committed records: see model/left-out.md",
     ("acknowledgement", "own-epoch"): "fewer records are acknowledged",
     ("last_fetched_epoch", "lost-if-empty"): "it does harm only if a leader's restart goes unnoticed, as before 4.0",
