@@ -71,7 +71,8 @@ def digest_of(matrix: Path) -> str:
 
 
 def _searched(bug: bugs.Bug) -> str:
-    return str(attrs.evolve(bug, also=[], sentence="", note="", on_brokers=""))
+    told = {"also": [], "sentence": "", "note": "", "on_brokers": "", "seen": "", "check": "", "until": ""}
+    return str(attrs.evolve(bug, **told))
 
 
 def _code() -> Iterator[str]:

@@ -85,7 +85,7 @@ WRONG: list[tuple[str, str, int, tuple[str, ...]]] = [
     ("follower-accepts-writes", "rpc/kip-320", 2, PREFIX),
     ("leader-forgets-isr", "rpc/kip-320", 5, ("quorum_in_maximal_isr",)),
     ("leads-on-after-restart", "kafka/4.1", 8, ("leader_candidates_complete",)),
-    ("maximal-isr-without-expansion", "kafka/4.1", 9, JOINED),
+    ("maximal-isr-without-expansion", "kafka/4.1", 10, JOINED),
     ("maximal-isr-after-shrink", "kafka/4.1", 4, ("leader_candidates_complete", *ISRS)),
     ("partition-epoch-ignored", "kafka/4.1", 7, ("quorum_in_maximal_isr",)),
     ("broker-epochs-ignored", "kafka/4.1", 12, ("leader_candidates_complete", "isr_joined_with_all")),
