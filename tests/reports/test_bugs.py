@@ -93,8 +93,8 @@ BESIDE = [run for bug in ARCHIVE.bugs for run in ARCHIVE.beside(bug)]
 
 @pytest.mark.parametrize("run", BESIDE, ids=lambda run: f"{run.bug.ticket} {run.spec.name}")
 def test_a_release_beside_the_affected_ones_does_not_have_the_bug(run: BugSearch) -> None:
-    """It does not have all rules of the bug. It violates the property at most by other bugs of the archive: with the fix of
-    each that it has, and of each that comes with a fix, it does not.
+    """It does not have all rules of the bug. It violates the property at most by other bugs of the archive: with the
+    fix of each that it has, and of each that comes with a fix, it does not.
 
     The other releases beside a list are those that fixed the bug, or have its rules.
     """
