@@ -71,8 +71,7 @@ def digest_of(matrix: Path) -> str:
 
 
 def _searched(bug: bugs.Bug) -> str:
-    told = {"also": [], "sentence": "", "note": "", "on_brokers": "", "seen": "", "check": "", "until": ""}
-    return str(attrs.evolve(bug, **told))
+    return str(attrs.evolve(bug, also=[], sentence="", note="", on_brokers="", seen="", check="", until=""))
 
 
 def _code() -> Iterator[str]:
