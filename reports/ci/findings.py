@@ -5,7 +5,7 @@ incomplete.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -152,11 +152,11 @@ def location_of(item: Property, prepared: PreparedCheck | None = None) -> Source
         The location, or None if neither the property nor the check has a source file.
     """
     here = Path.cwd()
+    if (own := location_in_folder(item.written)) is not None:
+        return own
     function = inspect.unwrap(item.written)
     code = function.__code__ if inspect.isfunction(function) else None
     path = Path(code.co_filename).resolve() if code is not None and Path(code.co_filename).is_file() else None
-    if code is not None and path is not None and path.is_relative_to(here):
-        return SourceLocation(path.relative_to(here).as_posix(), code.co_firstlineno)
     if prepared is not None and prepared.file is not None and prepared.file.resolve().is_relative_to(here):
         return SourceLocation(prepared.file.resolve().relative_to(here).as_posix(), prepared.line)
     if code is None or path is None:
@@ -164,3 +164,12 @@ def location_of(item: Property, prepared: PreparedCheck | None = None) -> Source
     unresolved = Path(code.co_filename)  # in the repository, `leadline` is a folder of links
     imported_from = unresolved.parents[len(function.__module__.split(".")) - (path.name != "__init__.py")]
     return SourceLocation(unresolved.relative_to(imported_from).as_posix(), code.co_firstlineno)
+
+
+def location_in_folder(written: Callable[..., object]) -> SourceLocation | None:
+    """Return the source location of a function, or None if its file is not in the working directory."""
+    function, here = inspect.unwrap(written), Path.cwd()
+    code = function.__code__ if inspect.isfunction(function) else None
+    if code is None or not (path := Path(code.co_filename).resolve()).is_file() or not path.is_relative_to(here):
+        return None
+    return SourceLocation(path.relative_to(here).as_posix(), code.co_firstlineno)

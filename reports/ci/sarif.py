@@ -11,7 +11,7 @@ import attrs
 
 from leadline.checker.properties import Property
 from leadline.checker.support.escapes import visible
-from leadline.reports.ci.findings import Finding, SourceLocation
+from leadline.reports.ci.findings import Finding, SourceLocation, location_in_folder
 from leadline.reports.traces.story import story_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -62,9 +62,10 @@ def _result(finding: Finding, place: SourceLocation, rules: list[str]) -> dict[s
         "partialFingerprints": {"checkAndProperty/v1": f"{finding.check}/{finding.name}"},
     }
     if finding.trace is not None:
+        actions = [location_in_folder(step.instance.action.function) for step in finding.trace.steps]
         steps = [
-            {"location": {**_location(place), "message": {"text": frame.words}}}
-            for frame in story_of(finding.trace).frames
+            {"location": {**_location(source or place), "message": {"text": frame.words}}}
+            for source, frame in zip((None, *actions), story_of(finding.trace).frames, strict=True)
         ]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
     if finding.diagnosis is not None:

@@ -98,7 +98,8 @@ def record(
     \b
     leadline record run.jsonl --release 3.9.1 --controller 100=127.0.0.1:9093 \\
       --broker 0=127.0.0.1:9092 --broker 1=127.0.0.1:9192
-    leadline record run.jsonl --release 2.8.0 --zookeeper 127.0.0.1:2181 --broker 0=127.0.0.1:9092
+    leadline record run.jsonl --release 2.8.0 --zookeeper 127.0.0.1:2181 \\
+      --broker 0=127.0.0.1:9092
 
     Exit code 0: the recording is complete; 2: usage error, or a connection that cannot be decoded (TLS or SASL).
     """

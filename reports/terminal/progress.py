@@ -19,6 +19,9 @@ from leadline.reports.terminal.console import console, is_plain
 LINE_SECONDS = 60.0
 """The time in seconds between two lines of progress of a search of mutants if standard error is not a terminal."""
 
+PLAIN_SECONDS = 10.0
+"""The time in seconds between two lines of progress on a terminal on which no line is updated in place."""
+
 
 def progress_lines(statistics: Statistics) -> list[str]:
     """Return lines with the counts of a run so far. Each line has about 80 columns."""
@@ -67,7 +70,7 @@ def _elapsed(seconds: float) -> str:
 def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statistics], None]]:
     """Show the progress of a run on standard error.
 
-    On a terminal, the lines are updated in place. Otherwise, a line is added from time to time.
+    On a terminal, the lines are updated in place. Otherwise, and with ``NO_COLOR``, a line is added from time to time.
 
     Parameters:
         what: the name of the run.
@@ -79,7 +82,7 @@ def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statisti
     """
     out, what = console(stderr=True, live=True), visible(what)
     if not out.is_terminal or is_plain(out):
-        yield _minutely(what, every)
+        yield _in_lines(what, min(every, PLAIN_SECONDS) if out.is_terminal else every)
         return
     line = TextColumn("{task.description}", markup=False)
     with Progress(SpinnerColumn(), line, console=out, transient=True) as progress:
@@ -91,7 +94,7 @@ def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statisti
         yield show
 
 
-def _minutely(what: str, every: float) -> Callable[[Statistics], None]:
+def _in_lines(what: str, every: float) -> Callable[[Statistics], None]:
     """Return a function that prints the counts so far, at most once every `every` seconds."""
     out, due = console(stderr=True), time.monotonic() + every
 

@@ -168,6 +168,10 @@ def test_sarif_points_at_the_functions_of_the_properties(folder: Path, run: Run)
     )
     steps = [step["location"]["message"]["text"] for step in flow["threadFlows"][0]["locations"]]
     assert steps == ["the initial state", *["the climber sets its left foot one step higher"] * 3]
+    (taken,) = {
+        step["location"]["physicalLocation"]["region"]["startLine"] for step in flow["threadFlows"][0]["locations"][1:]
+    }
+    assert lines[taken - 1].startswith("@action(")  # the step's own action, and not the property
     (said,) = found["invocations"][0]["toolExecutionNotifications"]
     assert said["message"]["text"] == "miscounted: expected 4 distinct states, but there are 3"
 
