@@ -52,7 +52,7 @@ class RuleTable:
         """Return the names of the later releases or designs that have the given values, for each line of releases."""
         spans = [self._span(line, values) for line in dict.fromkeys(each.line for each in self.later)]
         spans = [span for span in spans if span]
-        if all(span.endswith(_AND_LATER) for span in spans):
+        if spans and all(span.endswith(_AND_LATER) for span in spans):
             return " and ".join(span.removesuffix(_AND_LATER) for span in spans) + _AND_LATER
         return ", and of ".join(spans)
 

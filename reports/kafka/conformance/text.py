@@ -50,9 +50,12 @@ def lines(report: ConformanceReport) -> Iterator[str]:
     if others:
         yield ""
         yield "releases:"
-        width = max(len(each.column.name) for each in report.checked)
-        for each in report.checked:
-            yield f"  {each.column.name:{width}}  {summary(each)}"
+        groups = [
+            (said, [each.column.name for each in own]) for said, own in itertools.groupby(report.checked, summary)
+        ]
+        names = [own[0] if len(own) == 1 else f"{own[0]} to {own[-1]}" for _, own in groups]
+        width = max(map(len, names))
+        yield from (f"  {name:{width}}  {said}" for name, (said, _) in zip(names, groups, strict=True))
         if any(each.conformance.answer is Answer.UNDECIDED for each in others):
             yield "  the releases share a limit of states: with --spec, a single release gets all of it"
     if report.rules:
