@@ -181,13 +181,14 @@ class Decider:
         design.
         """
         found = f"found by a search with these settings and {counted(spec.bounds.brokers, 'broker')}"
+        shown = explore(spec.with_properties([bug.property]))
         by_design = why_not_promised(bug.property, result.properties[0].traces[0])
         if not by_design or self._is_mended(bug, cluster, spec):
-            return Decision(Status.POSSIBLE, found, explore(spec))
+            return Decision(Status.POSSIBLE, found, shown)
         usual = self.archive.searched(bug, cluster.column.name, _rules(bug, cluster))
         if not _is_chosen(bug, cluster) and self._takes_the_same_steps(bug, usual, spec):
             return Decision(Status.POSSIBLE, SAME_STEPS, explore(usual))
-        return Decision(Status.NOT_PROMISED, by_design, explore(spec))
+        return Decision(Status.NOT_PROMISED, by_design, shown)
 
     def _takes_the_same_steps(self, bug: Bug, usual: Spec[object], spec: Spec[object]) -> bool:
         """Return whether the trace from the archive's own search also violates the property with these settings, but
