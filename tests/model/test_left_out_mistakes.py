@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +19,11 @@ from tests.model.test_left_out import PROMISES, ROWS, SETTINGS, SITUATIONS, neve
 """From the situation on, a leader counts records as received as soon as it has sent them."""
 
 
-def reaching(spec: Spec[Any], situation: Property) -> Iterator[object]:
+def these(states: list[Any], bounds: Any) -> list[Any]:
+    return states
+
+
+def reaching(spec: Spec[Any], situation: Property) -> Iterator[Any]:
     """Yield states in which the situation is reached first."""
     searched = attrs.evolve(spec, properties=[never(situation), *spec.properties])
     result = ENGINES["compiled"](searched, Limits(traces=50))
@@ -32,7 +37,9 @@ def test_a_mistake_in_the_situation_of_a_row_is_found(what: str, bounds: str, re
     spec = make().with_bounds(SETTINGS | values(bounds)).with_properties(PROMISES)
     for situation in situations:
         states = list(reaching(spec, situation))
-        mistaken = attrs.evolve(spec, initial_states=lambda _, own=states: own, actions=COUNTED.replacing(spec.actions))
+        mistaken = attrs.evolve(
+            spec, initial_states=functools.partial(these, states), actions=COUNTED.replacing(spec.actions)
+        )
         assert ENGINES["compiled"](mistaken).verdict is Verdict.VIOLATED
 
 
