@@ -260,14 +260,14 @@ def test_the_page_of_state_counts_has_every_release_and_what_rules_cost() -> Non
 def test_states_are_counted_and_compared_with_those_without_the_changed_rule(tmp_path: Path) -> None:
     (tmp_path / "counts.toml").write_text(
         'title = "Sizes"\nproperties = []\nspecs = ["kafka/4.1", "kafka/4.1+hw_checkpoint=exact"]\n'
-        "bounds = { records = 1, max_epoch = 1 }\nmax_states = 500\n"
+        "bounds = { records = 1, max_epoch = 1 }\nmax_states = 800\n"
         '[[configurations]]\nname = "one crash"\n[[configurations]]\nname = "more"\nbounds = { records = 3 }\n'
     )
     small, exact, large, _ = read_matrix(tmp_path / "counts.toml").columns()
     sizes = [column.result.statistics.distinct for column in (small, exact)]
     assert small.cells["distinct states"].text == f"{sizes[0]}"
     assert exact.cells["distinct states"].text == f"{sizes[1]} (× {sizes[1] / sizes[0]:.2f})"
-    assert large.cells["distinct states"].text.startswith("incomplete (500, depth ")
+    assert large.cells["distinct states"].text.startswith("incomplete (800, depth ")
     run = call("matrix", "counts.toml", "--markdown", folder=tmp_path)
     assert run.code == 0
     assert run.lines[:3] == ["# Sizes", "", "Made from runs: `leadline matrix counts.toml`."]
@@ -439,7 +439,7 @@ def test_a_matrix_of_releases_has_a_summary_and_a_page_with_links_to_traces(tmp_
     assert run.code == 0
     assert "promised records are lost in 3.7 to 4.0; nothing was found in 4.1." in " ".join(run.out.split())
     page = (tmp_path / "page.html").read_text()
-    assert '<th scope="row"><code>kafka/4.1</code></th><td class="holds">holds (384)</td>' in page
+    assert '<th scope="row"><code>kafka/4.1</code></th><td class="holds">holds (702)</td>' in page
     assert '<th scope="row"><code>kafka/4.0</code></th><td class="violated"><a href="#trace-1">violated (11)' in page
     assert 'id="trace-1" aria-label="kafka/3.7 violates durable_as_promised"' in page
     assert "<p>The same steps, with the same bounds: kafka/4.0</p>" in page  # and not a second time
