@@ -225,7 +225,23 @@ class FetchObservations(Observer):
             return
         parked = self.release.take("park_fetch", state, seen.leader, seen.follower)
         for base in (state, *parked):
-            yield from self.release.take("handle_fetch", base, seen.leader, seen.follower)
+            for after in self.release.take("handle_fetch", base, seen.leader, seen.follower):
+                yield after
+                yield from self._answered_at_once(base, after, seen)
+
+    def _answered_at_once(self, before: Partition, after: Partition, seen: SeenFetch) -> Iterator[Partition]:
+        """Yield the state after a response without records that does not wait, because the follower does not know the
+        high watermark yet. It has the high watermark from before the leader counted the request (KIP-392, 2.4.0:
+        `ReplicaManager.fetchMessages`, `followerNeedsHwUpdate`). In the model, a request without records waits.
+        """
+        told, protocol = before.replicas[seen.leader].high_watermark, self.release.protocol
+        follower = after.replicas[seen.follower]
+        message = follower.in_flight
+        if not isinstance(message, FetchResponse) or message.records or not protocol.followers_serve:
+            return
+        if message.high_watermark != told and protocol.learns(seen.offset, told) != follower.high_watermark:
+            earlier = attrs.evolve(follower, in_flight=attrs.evolve(message, high_watermark=told))
+            yield after.with_replica(seen.follower, earlier)
 
     def _answers(self, state: Partition, seen: SeenFetch, answer: Answer) -> Iterator[Partition]:
         if isinstance(answer, SeenRecords) and answer.base not in (None, seen.offset):
