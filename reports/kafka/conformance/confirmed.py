@@ -76,6 +76,30 @@ The reasons:
 
 """
 
+_NOT_READ = """\
+## What is not read
+
+What `leadline conform` reads of a recording is in [recording.md](../../brokers/recording.md). A number that is changed
+in any other field is not noticed. `tests/conformance/test_numbers.py` changes every number of the recordings, and has
+this table:
+
+| fields | why they are not read |
+| --- | --- |
+| `size`, `magic`, `attributes`, `Version`, `flags` | sizes, encodings and versions of formats |
+| `MaxBytes`, `MinBytes`, `MaxWaitMs`, `ThrottleTimeMs`, `TimeoutMs`, `timestamp` | limits, time-outs and clocks |
+| `producer_epoch`, `sequence`, `LastStableOffset`, `LogStartOffset`, `IsolationLevel` | no transactions, no retention |
+| `PreferredReadReplica` | consumers read from leaders in the model |
+| `ReplicaId`, `ControllerId`, `BrokerId` of requests | the brokers of a connection are known |
+| `BrokerEpoch` of other requests than AlterPartition, `ReplicaEpoch`, `ControllerEpoch`, `zxid` | shown by answers |
+| `PartitionEpoch` of LeaderAndIsr requests, `version` of writes, `LeaderRecoveryState` | shown by answers |
+| `offset` and `last` of producers' batches, `last` of batches of the metadata log | only the records are read |
+| CreateTopics and ElectLeaders, but for the configuration of topics and the type of elections | shown by decisions |
+| the high watermark, leader and errors of answers with the metadata log | it has its own replication |
+| `LeaderId` and `LeaderEpoch` in answers to fetches | shown by the follower's next request |
+| `InControlledShutdown` | a broker that shuts down says so itself |
+
+"""
+
 _DIFFERENCES = """\
 ## Differences that were found
 
@@ -232,7 +256,7 @@ def page(releases: Sequence[Confirmed]) -> str:
         *_pairs(releases),
         *_confirmed_actions(releases),
     ]
-    return "\n".join([_INTRODUCTION, *tables, _DIFFERENCES])
+    return "\n".join([_INTRODUCTION, *tables, _NOT_READ + _DIFFERENCES])
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
