@@ -23,7 +23,7 @@ expect = "holds"
 """
 
 COMMANDS = [
-    ("specs toy/1", 0, ("--rule", "lock", "* none", "when a thread may read the counter")),
+    ("specs toy/1", 0, ("rules", "lock: ", "none * ", "when a thread may read the counter")),
     ("explore toy/2", 0, ("holds: every reachable state was searched",)),
     ("explore toy/1 --diagnose 0", 1, ("violated: no_lost_update",)),
     ("explore toy/1", 1, ("holds with lock=waits, the rule of toy/2",)),
@@ -33,8 +33,8 @@ COMMANDS = [
     ("explore toy/1+lock", 2, ("expected rule=value, such as lock=waits",)),
     ("fuzz toy/1", 1, ("violated: no_lost_update",)),
     ("check", 0, ("2 of 2 checks as expected",)),
-    ("diff toy/1 toy/2", 1, ("rule may_read: always → no other has read",)),
-    ("mutate toy/2 --kind rule --kind mistake", 0, ("rule lock: waits => none", "mistake does-not-wait")),
+    ("diff toy/1 toy/2", 1, ("what decides: rule lock: none → waits",)),
+    ("mutate toy/2 --kind rule --kind mistake", 0, ("2 mutants: 2 killed",)),
     ("hunt toy/1 --minutes 1", 1, ("lock=waits",)),
     ("explore toy/1 --diagnose 0 --trace-out traces", 1, ("traces",)),
 ]
