@@ -230,3 +230,49 @@ def test_a_set_that_is_written_to_a_field_is_read() -> None:
     expected = answer(oracle.explore, spec)
     assert expected != "refused"
     assert answer(learning.explore, spec, settings=CompiledSettings(workers=1, tuning=TAKEN_APART)) == expected
+
+
+@attrs.frozen
+class Pick:
+    """A member of a set is chosen, in an order that depends on a flag, and marked once."""
+
+    box: frozenset[int]
+    is_reversed: bool
+    chosen: int | None = None
+
+
+def _in_either_order(state: Pick) -> list[int]:
+    return sorted(state.box, reverse=state.is_reversed)
+
+
+@action(member=_in_either_order)
+def choose(state: Pick, member: int) -> Iterator[Pick]:
+    if state.chosen is None:
+        yield attrs.evolve(state, chosen=member)
+
+
+@action()
+def forget_first(state: Pick) -> Iterator[Pick]:
+    if state.chosen == 0:
+        yield attrs.evolve(state, chosen=2)
+
+
+@action()
+def forget_second(state: Pick) -> Iterator[Pick]:
+    if state.chosen == 1:
+        yield attrs.evolve(state, chosen=2)
+
+
+def test_steps_keep_the_order_of_the_values_that_they_draw() -> None:
+    """Two steps lead to the same new state, from the states that the two values lead to: the earlier one is counted."""
+    initials = [Pick(frozenset(box), is_reversed) for is_reversed in (False, True) for box in ((0,), (1,), (0, 1))]
+    spec = Spec(
+        name="pick",
+        initial_states=lambda _: initials,
+        actions=[choose, forget_first, forget_second],
+        properties=[],
+    )
+    found = learning.explore(spec, settings=CompiledSettings(workers=1, tuning=TAKEN_APART)).statistics
+    assert found.calls
+    assert found.actions == oracle.explore(spec).statistics.actions
+    assert [found.actions[name].distinct for name in ("forget_first", "forget_second")] == [3, 3]

@@ -295,8 +295,8 @@ class TransitionTables(Generic[S]):
             self.distances[leaf] = call.gave
             return -leaf - 1
         written = tuple((label, tuple(sorted(changes.items()))) for label, changes in call.gave)
-        if call.enumerated:
-            written = tuple(sorted(written))  # the steps may be in the arbitrary order of a set
+        if call.enumerated and self.caller.tuning.in_order:
+            written = tuple(sorted(written))  # each state has an order of its own
         if written not in self._leaves:
             self._leaves[written] = self._new_leaf(call.gave)
         return -self._leaves[written] - 1
