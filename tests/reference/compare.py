@@ -22,6 +22,14 @@ SLOTTED = {"many_values": 3, "apart_after": 1, "block": 15, "alone": 3, "asked":
 """Settings with which a search learns from the first state, takes parts of states apart early, and has many blocks."""
 
 
+NOT_COMPARED = {"compared": False, "verify": 0.0, "pure_states": 1}
+"""Settings without the nets, which repeat calls to find mistakes. The twin finds them, and more if no net does."""
+
+
+MEMORY = Path("/dev/shm")
+"""The folder of files in memory, if there is one: a save takes most of the time of a small search."""
+
+
 @attrs.frozen
 class Way:
     """A way to search a spec.
@@ -35,6 +43,7 @@ class Way:
         forks: whether calls are shared with other processes.
         resumes: whether the search is stopped after a few levels, saved, and resumed.
         coverage: whether coverage is collected.
+        is_compared: whether the engine compares results with further calls.
     """
 
     name: str
@@ -45,6 +54,7 @@ class Way:
     forks: bool = False
     resumes: bool = False
     coverage: bool = True
+    is_compared: bool = False
 
     def run(self, spec: Spec[Any], *, keep_going: bool, stop: int = 2) -> Result:
         """Search a spec.
@@ -60,6 +70,7 @@ class Way:
             return engine.search(spec, limits, None, engine.settings())
         wanted: dict[str, Any] = {"learn_after": 0} if self.learns else {}
         wanted |= SLOTTED if self.small else {}
+        wanted |= {} if self.is_compared else NOT_COMPARED
         wanted |= {"learn_after": 100} if self.changes else {}
         wanted |= {"shared": 1, "helped_after": 0} if self.forks else {}
         if self.engine == "spark":
@@ -71,7 +82,7 @@ class Way:
         made = CompiledSettings(workers=2 if self.forks else 1, tuning=Tuning(**wanted))
         if not self.resumes:
             return engine.search(spec, limits, None, made)
-        folder = Path(tempfile.mkdtemp(prefix="leadline-reference-"))
+        folder = Path(tempfile.mkdtemp(prefix="leadline-reference-", dir=MEMORY if MEMORY.exists() else None))
         try:
             saving = attrs.evolve(made, checkpoint=folder / "saved")
             engine.search(spec, attrs.evolve(limits, depth=stop), None, saving)
@@ -81,11 +92,11 @@ class Way:
 
 
 ORACLE = Way("oracle", "oracle")
-DEFAULT = Way("compiled", coverage=False)
+DEFAULT = Way("compiled", coverage=False, is_compared=True)
 CHANGING = Way("packed after some calls", changes=True, coverage=False)
-LEARNING = Way("learning", learns=True)
+LEARNING = Way("learning", learns=True, is_compared=True)
 SMALL = Way("learning in small blocks", learns=True, small=True)
-SPARK = Way("spark", "spark", learns=True, coverage=False)
+SPARK = Way("spark", "spark", learns=True, coverage=False, is_compared=True)
 RESUMED = Way("resumed", learns=True, small=True, resumes=True, coverage=False)
 RESUMED_DIRECT = Way("resumed by default", resumes=True, coverage=False)
 FORKED = Way("two workers", learns=True, small=True, forks=True)
