@@ -274,6 +274,8 @@ def model(kind: str, chance: random.Random) -> Model:
         _action(made, number)
     if kind == "fairness":
         _many_conditions(made)
+    if name == "collide" and kind == "sets" and chance.random() < 0.6:
+        _quorum(made)
     if kind == "drawn" and name in ("many", "words") and chance.random() < 0.6:
         _orders(made)
     _settings(made)
@@ -549,6 +551,20 @@ def _orders(made: Model) -> None:
         "@action('toggle')\ndef toggle(s):\n    yield evolve(s, flip=not s.flip)\n",
         f"@action('grow {{k}}', k=[{', '.join(made.pool)}])\ndef grow(s, k):\n    {guard}"
         f"yield evolve(s, box={grown})\n",
+    ]
+
+
+def _quorum(made: Model) -> None:
+    """Add an action that draws a set from a tuple, and one that changes the order of the tuple."""
+    chance = made.chance
+    other = chance.choice([each for each in made.fields if each != "members"])
+    change = _change(made, other, made.value(), "0", chance)
+    drawn = chance.choice(("state.members", "state.members", "state.members[:2]"))
+    fair = chance.choice(("weak", "strong", "strong"))
+    made.domains.append(f"def quorum(state):\n    return [frozenset({drawn})]\n")
+    made.actions += [
+        f"@action('go {{q}}', q=quorum, fair='{fair} each')\ndef go(s, q):\n    yield evolve(s, {other}={change})\n",
+        "@action('turn')\ndef turn(s):\n    yield evolve(s, members=s.members[::-1])\n",
     ]
 
 

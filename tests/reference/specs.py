@@ -195,6 +195,9 @@ def _claims(
     )
 
 
+_LIVELY = ("eventually", "always_eventually", "eventually_always", "leads_to", "recoverable", "always_eventually")
+
+
 class Finder:
     """Finds properties of a model.
 
@@ -221,6 +224,8 @@ class Finder:
         makers += [self._lively]
         if any("effect='healing'" in action for action in self.model.actions):
             makers += [self._at_rest, self._lively]
+        if self.model.kind == "initials":  # what a property of a part of the initial states is about
+            makers += [functools.partial(self._lively, ("leads_to",))]
         found = [claims for make in makers if (claims := make()) is not None]
         self.chance.shuffle(found)
         mutated = self.chance.randrange(len(found)) if found else 0
@@ -295,11 +300,11 @@ class Finder:
         name = f"premise{self.chance.randrange(10**6)}"
         return name, f"def {name}(s):\n    return bool({text})\n\n\n"
 
-    def _lively(self) -> Claims | None:
+    def _lively(self, kinds: Sequence[str] = _LIVELY) -> Claims | None:
         """Return a liveness property that holds, preferably because of fairness, and one that is violated."""
         holds, violated = [], []
         for _ in range(14 if self.atoms else 0):
-            item, claim = self._random_lively()
+            item, claim = self._random_lively(self.chance.choice(kinds))
             verdict, _ = liveness.judge(self.search, ("p", item, {}))
             if verdict == "violated":
                 violated.append(claim)
@@ -312,9 +317,8 @@ class Finder:
             return None
         return min(holds, key=operator.itemgetter(0))[1], self.chance.choice(violated)
 
-    def _random_lively(self) -> tuple[Property, Claim]:
+    def _random_lively(self, kind: str) -> tuple[Property, Claim]:
         chance = self.chance
-        kind = chance.choice(_LIVELY)
         given, before, premise = "'it happens'", "", None
         if kind == "leads_to":
             groups = [atom for atom in self.atoms if ".group" in atom]  # some initial states have no other as successor
@@ -342,9 +346,6 @@ class Finder:
 
     def _function(self, text: str) -> Any:
         return eval(f"lambda s: bool({text})", self.names)
-
-
-_LIVELY = ("eventually", "always_eventually", "eventually_always", "leads_to", "recoverable", "always_eventually")
 
 
 def _damaged(model: grammar.Model, chance: random.Random) -> Text:
