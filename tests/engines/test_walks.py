@@ -22,7 +22,8 @@ from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.purity import Purity
-from leadline.checker.engines.random import distinct_estimate, leave_out
+from leadline.checker.engines.random import distinct_estimate, leave_out, walkers
+from leadline.checker.engines.random.ahead import ahead
 from leadline.checker.engines.random.distinct_estimate import SAMPLED, StateSample
 from leadline.checker.engines.random.frontier import Frontier
 from leadline.checker.engines.random.shorten import IN_ORDER, shorten_along
@@ -31,6 +32,8 @@ from leadline.checker.errors import SpecError
 from leadline.checker.result import Limits, Result, StopKind, WalkCounts
 from leadline.checker.settings import OracleSettings, RandomSettings
 from leadline.invariants.catalog import CATALOG
+from tests.reference.compare import without_liveness
+from tests.reference.specs import pair, unload
 from tests.specs.agreement import Pair, Shelf, Slot
 from tests.specs.agreement import put as put_on_shelf
 from tests.suite.samples import sampled
@@ -110,6 +113,33 @@ def test_what_was_learned_before_makes_no_difference() -> None:
     wanted, other = steps(first), steps(again)
     again.begin(5, uniform=False)
     assert steps(again) == wanted != other
+
+
+@pytest.mark.parametrize("uniform", [True, False])
+@pytest.mark.parametrize("kind", ["drawn", "bounds", "initials"])
+def test_a_single_walk_takes_the_same_steps_ahead(kind: str, uniform: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = []
+
+    def walked(spec: Spec[Any], most: int) -> Any:
+        def some(expander: Any, walk: Any, steps: int, *given: Any, **how: Any) -> Any:
+            found = ahead(expander, walk, min(steps, most), *given, **how)
+            taken.append(len(found.trees))
+            return found
+
+        monkeypatch.setattr(walkers, "ahead", some)
+        walks = Walks(spec, 1, 400, 1, Watch(Budget(Limits()), Workers(1)), Purity(spec), uniform=uniform)
+        while walks.round():
+            pass
+        found = walks.statistics
+        ends, hashes = walks.ends.nonzero(), walks.sampled.hashes.tolist()
+        traces = {item.name: trace.states for item, trace in walks.traces.items()}
+        return walks.steps, *map(np.ndarray.tolist, (walks.taken, walks.enabled, *ends)), hashes, found.depth, traces
+
+    for text in pair(kind, 1):
+        spec = without_liveness(text.load())
+        assert walked(spec, 400) == walked(spec, 0)
+        unload(spec)
+    assert sum(taken) > 100
 
 
 SETS = """

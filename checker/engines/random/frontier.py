@@ -104,13 +104,14 @@ class Frontier:
         words: the number of words of a packed state.
 
     Attributes:
+        known: the table of found states.
         given_up: the number of states that were removed without being expanded, because the frontier was full.
     """
 
     def __init__(self, seed: int, words: int) -> None:
         self._most = FRONTIER
         self._seed, self.given_up = np.uint64(seed % 2**64), 0
-        self._known = np.zeros(REMEMBERED, np.uint64)
+        self.known = np.zeros(REMEMBERED, np.uint64)
         self._count = self._nodes_count = self._nodes_kept = 0
         # one entry for each state to be expanded, and room for more
         self._states, self._nodes = np.zeros((64, words), np.uint64), np.zeros(64, np.int64)
@@ -139,17 +140,17 @@ class Frontier:
     @property
     def nbytes(self) -> int:
         """The size of all arrays in memory, in bytes."""
-        own = self._known, self._states, self._nodes, self._turns, self._distances
+        own = self.known, self._states, self._nodes, self._turns, self._distances
         return sum(array.nbytes for array in (*own, self._parents, self._trees, self._hashes, self._steps))
 
     def is_known(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Return, for each of the given hashes, whether a state with this hash is in the table of found states."""
-        known: NDArray[np.bool_] = self._known[self._places(hashes)] == hashes
+        known: NDArray[np.bool_] = self.known[self._places(hashes)] == hashes
         return known
 
     def note(self, hashes: NDArray[np.uint64]) -> None:
         """Add hashes to the table of found states. A uniform search notes what it has checked, and adds no states."""
-        self._known[self._places(hashes)] = hashes
+        self.known[self._places(hashes)] = hashes
 
     def new_among(
         self, hashes: NDArray[np.uint64], nodes: NDArray[np.int64], trees: NDArray[np.int64]
@@ -187,6 +188,14 @@ class Frontier:
         self._hashes, self._steps = _with(self._hashes, nodes, hashes), _with(self._steps, nodes, steps)
         self._nodes_count = nodes + len(before)
         return np.arange(nodes, self._nodes_count)
+
+    def reach_in_turn(self, before: int, trees: NDArray[np.int64], hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return new nodes for states that were reached one after the other, the first from the node `before`."""
+        first = self._nodes_count
+        nodes = self.reach(np.full(len(trees), before), trees, hashes)
+        self._parents[first + 1 : first + len(trees)] = nodes[:-1]
+        self._steps[nodes] += nodes - first
+        return nodes
 
     def add(
         self, states: NDArray[np.uint64], nodes: NDArray[np.int64], distances: NDArray[np.float64] | None = None
@@ -269,7 +278,7 @@ class Frontier:
         return trees[::-1], hashes[::-1]
 
     def _places(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        places: NDArray[np.uint64] = mixed.py_func(hashes) & np.uint64(len(self._known) - 1)
+        places: NDArray[np.uint64] = mixed.py_func(hashes) & np.uint64(len(self.known) - 1)
         return places
 
     def forget(self, held: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.learning.loop_cache import njit
 
 
@@ -123,3 +124,93 @@ def choose(seed, walks, steps, parents, trees, hashes, allowed, chosen):
             number = mixed(randoms[walk] ^ mixed(hashes[place] + np.uint64(trees[place])))
             if chosen[walk] < 0 or number < least[walk]:
                 chosen[walk], least[walk] = place, number
+
+
+@njit(nogil=True)
+def follow(seed, walk, steps, most, uniform, within, hashed, known, expanding, judging, hashing, path):
+    """Take steps of one walk as long as everything about them is known and nothing is found.
+
+    The loop stops before a step if a path is unknown, a property is violated or a witness is satisfied, or the walk
+    ends. It has changed nothing then, so that the step can be taken in an ordinary round.
+
+    Parameters:
+        seed, walk, steps: the seed of the search, the number of the walk, and the number of steps that it has taken.
+        most: the maximum number of steps to take.
+        uniform: whether only the steps taken are checked; otherwise all steps are.
+        within: the position of `Spec.within` among the predicates on states, or -1.
+        hashed: the content hash of the first state, in an array.
+        known: see `Frontier.is_known`.
+        expanding: the arguments of `kernel.expand`. Its states are the state of the walk and a next state.
+        judging: the arguments of `kernel.check` that judge the next state.
+        hashing: see `hash_next`.
+        path: for each step (outputs): the state before it, its content hash, the number of its steps and the action
+            instance of the chosen one; the states that were judged, and their keys in `known`; the number of steps from
+            the states, and for each action instance, the number of states in which it is enabled.
+
+    Returns:
+        The number of steps taken, and the number of states judged.
+    """
+    part, packed, answered, generated, of_steps, guarding, first_step, reads, learned = expanding
+    judged_part, parents, inherit, judged_reads, wanted, shown, first_tree = judging
+    visited, hashes_visited, degrees, chosen_trees, judged, keys, looked, enabled = path
+    cursor, judged_cursor, states = part[0], judged_part[0], packed[0]
+    _, found, _, found_parents, trees, _, _, _, _, shown_by_steps = generated
+    hashes, moves = np.zeros(len(found), np.uint64), np.zeros(len(found), np.bool_)
+    word, shift, mask, begins, base, table = hashing
+    taken, judges = 0, 0
+    by_steps = len(wanted) > first_step - first_tree and wanted[first_step - first_tree :].any()
+    while taken < most:
+        cursor[:] = 0
+        if kernel.expand(part, packed, answered, 0, generated, of_steps, guarding, first_step, reads, learned):
+            break
+        filled, before = cursor[kernel.FILLED], judges
+        if cursor[kernel.INDEX] == 0 or cursor[kernel.WAITING] > 0 or judges + filled > len(judged):
+            break
+        hash_next(
+            0, filled, states, hashed, found, found_parents, word, shift, mask, begins, base, table, hashes, moves
+        )
+        chosen, least, idle, stops = -1, np.uint64(0), -1, shown_by_steps[:filled].any()
+        of_step = _random(seed, walk, steps + taken, 2)
+        for turn in range(filled + 2):  # in a uniform search, the chosen step and one that changes nothing come last
+            place = turn if turn < filled else chosen if turn == filled else idle
+            if place < 0 or (turn >= filled and not uniform):
+                continue
+            if turn < filled and not moves[place]:
+                idle = place if idle < 0 else idle
+                continue
+            if turn >= filled or not uniform:
+                key = mixed(hashed[0]) ^ hashes[place] if by_steps else hashes[place]
+                if known[mixed(key) & np.uint64(len(known) - 1)] != key:
+                    for cell in range(states.shape[1]):
+                        states[1, cell] = judged[judges, cell] = found[place, cell]
+                    judged_cursor[:] = 0
+                    judged_cursor[kernel.INDEX] = 1
+                    shown[:] = False
+                    pool = learned[0]
+                    kernel.check(
+                        judged_part, packed, 1, parents, inherit, judged_reads, wanted, shown, first_tree, first_step,
+                        pool,
+                    )  # fmt: skip
+                    is_outside = within >= 0 and shown[0, within]
+                    if judged_cursor[kernel.WAITING] or shown.sum() > is_outside or (uniform and is_outside):
+                        stops = True
+                        break
+                    if is_outside:
+                        continue
+                    keys[judges] = key
+                    judges += 1
+            if turn < filled:
+                number = mixed(of_step ^ mixed(hashes[place] + np.uint64(trees[place])))
+                if chosen < 0 or number < least:
+                    chosen, least = place, number
+        if stops or chosen < 0:
+            judges = before
+            break
+        visited[taken], hashes_visited[taken] = states[0], hashed[0]
+        degrees[taken], chosen_trees[taken] = filled, trees[chosen]
+        looked[0] += filled
+        for place in range(filled):
+            enabled[trees[place]] += place == 0 or trees[place - 1] != trees[place]
+        states[0], hashed[0] = found[chosen], hashes[chosen]
+        taken += 1
+    return taken, judges

@@ -170,9 +170,10 @@ def _walk_once(spec: Spec[S]) -> None:
     """Run a short random search of a spec in the current thread, so that Numba compiles the loops."""
     workers = Workers(1)
     try:
-        walks = Walks(spec, 2, 3, 0, Watch(Budget(Limits()), workers), Purity(spec))
-        while walks.round():
-            pass
+        for count in (1, 2):  # a single walk has a loop of its own
+            walks = Walks(spec, count, 3, 0, Watch(Budget(Limits()), workers), Purity(spec))
+            while walks.round():
+                pass
         walks.expander.leaves(np.zeros(1, np.int64), 0, 1)  # used only for calls that are not learned
     finally:
         workers.close()

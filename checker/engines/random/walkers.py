@@ -35,6 +35,7 @@ from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.purity import Purity, leads_elsewhere
 from leadline.checker.engines.random import kernel
+from leadline.checker.engines.random.ahead import Ahead, ahead
 from leadline.checker.engines.random.block import Block
 from leadline.checker.engines.random.coverage import WalkCoverage
 from leadline.checker.engines.random.distinct_estimate import StateSample
@@ -230,11 +231,57 @@ class Walks(Generic[S]):
         if not len(self._inside):
             return False
         self._watch.pause()
-        self._choose_block()
+        before = len(self.traces)
+        alone = self._choose_block()
         found = self._adjusting(self._next)
         with interrupts_wait():
             self._go_on(found)
+        last = self.steps + alone
+        while len(self._numbers) == 1 and self.steps < last and len(self.traces) == before:
+            self._walk_alone(last)
         return self.begun < self._walks or len(self._numbers) > 0
+
+    def _walk_alone(self, last: int) -> None:
+        """Take steps of the only walk, without expanding further states.
+
+        Parameters:
+            last: the number of steps at which the round ends.
+        """
+        self._watch.pause()
+        self._expand_next(self._walking._replace(nodes=self._frontier.forget(self._walking.nodes)))
+        steps = None if self._covers else self._adjusting(lambda: self._ahead(last))
+        if steps is not None and len(steps.trees):
+            with interrupts_wait():
+                return self._follow(steps)
+        found = self._adjusting(self._next)
+        with interrupts_wait():
+            return self._go_on(found)
+
+    def _ahead(self, last: int) -> Ahead | None:
+        """Take steps of the only walk that need no call; see `ahead`."""
+        if self._is_converted:
+            return None
+        tables, steps = self.expander.tables, int(self._block.steps[0])
+        return ahead(
+            self.expander, (self._seed, int(self._numbers[0]), steps), min(last - self.steps, self._length - steps),
+            self._block.hashes[0], self._frontier.known, self._hashing(), self._wanted(tables.state_checks),
+            self._wanted(tables.step_checks), uniform=self._uniform,
+        )  # fmt: skip
+
+    def _follow(self, found: Ahead) -> None:
+        """Count the steps of the only walk."""
+        frontier, count, block = self._frontier, len(found.trees), self._block
+        nodes = frontier.reach_in_turn(int(block.nodes[0]), found.trees, found.hashes[1:])
+        way = frontier.at(found.states, np.concatenate([block.nodes, nodes]))
+        self.sampled.add(kernel.mixed.py_func(way.hashes[:-1]), way.steps[:-1], way.trees[:-1], found.degrees)
+        self.enabled += found.enabled
+        self._count(self.taken, found.trees)
+        self._deepest = max(self._deepest, int(way.steps[-2]))
+        self._looked += count if self._uniform else found.looked
+        self.steps += count
+        if self._uniform:
+            frontier.note(found.keys)
+        self._block = self._walking = way.at(np.array([count]))
 
     def _check_initials(self) -> NDArray[np.int64]:
         """Check the initial states, add them to the frontier, and return the indices of those that satisfy
@@ -270,26 +317,34 @@ class Walks(Generic[S]):
         store.drop(count)
         self._is_converted = False
 
-    def _choose_block(self) -> None:
-        """Choose the states to be expanded in this round: those of all walks, and some of the frontier.
+    def _choose_block(self) -> int:
+        """Choose the states to be expanded in this round: those of all walks, and some of the frontier. Return the
+        number of steps that are taken after that: if there is only one walk, it takes as many as others together.
 
         Equal states are expanded once, because in a small space most walks are together: `_first` has the place in the
         block of each different state, in the order of the store, and `_place` the place in the store of each state.
         """
-        frontier, size = self._frontier, min(max(FIRST, self.steps // SHARE), MOST)
+        frontier = self._frontier
         if not len(self._numbers):
             self._walking = frontier.at(self.expander.store.states[:0], self._walking.nodes[:0])
         self._walking = self._walking._replace(nodes=frontier.forget(self._walking.nodes))
         # walks take the place of states to be expanded if there are not enough of these
+        size = min(max(FIRST, self.steps // SHARE), MOST)
         wanted = max(FEWEST, size // (1 + EXPANSIONS), size - len(frontier))
         begins = max(0, min(wanted - len(self._numbers), self._walks - self.begun))
-        walked = self.steps - self.expanded + len(self._numbers) + begins
+        coming = len(self._numbers) + begins
+        alone = wanted - 1 if coming == 1 and self.begun + begins == self._walks else 0
+        walked = self.steps - self.expanded + coming + alone
         at_once = max(1, min(MOST, MOST_NEXT // (self._looked // max(self.steps, 1) + 1)))
         taken = frontier.take(max(0, min(EXPANSIONS * walked - self.expanded, at_once)))
         if begins:
             self._begin_walks(begins, taken)
-        self._block = self._walking.followed_by(taken)
-        states = self._block.states
+        self._expand_next(self._walking.followed_by(taken))
+        return alone
+
+    def _expand_next(self, block: Reached) -> None:
+        """Put the states of a block into the store."""
+        self._block, states = block, block.states
         _, self._first, self._place = np.unique(self._block.hashes, return_index=True, return_inverse=True)
         if (states[self._first[self._place]] != states).any():  # different states have the same hash
             self._first = self._place = np.arange(len(states))
@@ -434,30 +489,22 @@ class Walks(Generic[S]):
         self, found: NDArray[np.uint64], parents: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
         """Return, for each next state, the hash of its content, and whether it differs from its predecessor."""
-        self._hashes.update()
         store, hashes, moves = self.expander.store, np.zeros(len(found), np.uint64), np.zeros(len(found), np.bool_)
-        packing, workers = store.packing, self._watch.workers
-        order = np.argsort(packing.word, kind="stable")
-        word, shift, mask, base = (
-            each[order] for each in (packing.word, packing.shift, packing.mask, self._hashes.base)
-        )
-        begins = np.searchsorted(word, np.arange(packing.words + 1))
-        given = (
-            store.states,
-            self._block.hashes[self._first],
-            found,
-            parents,
-            word,
-            shift,
-            mask,
-            begins,
-            base,
-            self._hashes.table,
-        )
+        workers = self._watch.workers
+        given = store.states, self._block.hashes[self._first], found, parents, *self._hashing()
         ends = len(found) * np.arange(workers.count + 1) // workers.count
         work = [(first, last, *given, hashes, moves) for first, last in itertools.pairwise(ends)]
         workers.run(kernel.hash_next, work, alone=len(found) < self._tuning.alone)
         return hashes, moves
+
+    def _hashing(self) -> list[NDArray[Any]]:
+        """Return the packing and the hashes of all values; see `kernel.hash_next`."""
+        self._hashes.update()
+        packing = self.expander.store.packing
+        order = np.argsort(packing.word, kind="stable")
+        begins = np.searchsorted(packing.word[order], np.arange(packing.words + 1))
+        slots = (each[order] for each in (packing.word, packing.shift, packing.mask))
+        return [*slots, begins, self._hashes.base[order], self._hashes.table]
 
     def _distances(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the result of `Spec.distance` for each of the given states of the store. Call the function only for
