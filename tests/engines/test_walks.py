@@ -308,13 +308,14 @@ def test_expanding_equal_states_once_and_checking_states_once_makes_no_differenc
     settings = RandomSettings(examples=2_000, steps=20, uniform=uniform, workers=1)
     quick, choose, together = fuzz(spec, Limits(keep_going=True), settings=settings), Walks._choose_block, 0
 
-    def choose_all(walks: Walks[Any]) -> None:
+    def choose_all(walks: Walks[Any]) -> int:
         nonlocal together
-        choose(walks)
+        alone = choose(walks)
         states = walks._block.states
         together += len(states) - len(walks._first)
         walks._first = walks._place = np.arange(len(states))
         walks._store.put(0, states, np.zeros(len(states), np.int64))
+        return alone
 
     monkeypatch.setattr(Walks, "_choose_block", choose_all)
     if uniform:
