@@ -194,8 +194,8 @@ def a_sample_of_the_initial_states_is_judged() -> None:
             return result
         part = attrs.evolve(whole, initial_states=lambda bounds: initials[: len(initials) // 3])
         of_part = {each.property: each for each in original.search(part, *given).properties}
-        properties = [of_part[each.property] if each.property.kind.is_liveness else each for each in result.properties]
-        return attrs.evolve(result, properties=properties)
+        properties = (of_part[each.property] if each.property.kind.is_liveness else each for each in result.properties)
+        return attrs.evolve(result, properties=tuple(properties))
 
     ENGINES["compiled"] = attrs.evolve(original, search=explore)
 
