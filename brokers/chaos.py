@@ -214,10 +214,12 @@ class _Chaos:
         self._down.add(broker)
         try:
             self._cluster.stop(broker, STOP_SECONDS * pace())
+            self._proxy.note("terminated", node=broker)
+            self._did.append(f"shut down broker {broker}")
         except BrokerError:
             self._cluster.kill(broker)
-        self._proxy.note("terminated", node=broker)
-        self._did.append(f"shut down broker {broker}")
+            self._proxy.note("killed", node=broker)
+            self._did.append(f"killed broker {broker}, which did not shut down")
 
     def _prefer(self) -> None:
         self._client.elect(self._running(), TOPIC)
