@@ -411,7 +411,6 @@ class Client:
 
         Parameters:
             node: the broker or KRaft controller that receives the request.
-            topic: the topic.
             name, value: the name and the value of the property.
 
         Raises:

@@ -119,7 +119,6 @@ class Proxy:
         """Wait for a frame that matches a rule, and return the first such frame.
 
         Parameters:
-            rule: the rule.
             after: ignore frames up to this number.
             timeout: the timeout in seconds.
             passed: whether to wait until the frame is forwarded. Otherwise, a frame is returned even if it is still

@@ -92,7 +92,6 @@ class RecordingWriter:
         """Write a frame that was forwarded or dropped. If writing fails, `close` raises the error.
 
         Parameters:
-            frame: the frame.
             definitions: the definitions for decoding records of the metadata log in responses from the controller.
         """
         try:
@@ -178,7 +177,6 @@ def frame_event(frame: Frame, definitions: Definitions) -> dict[str, Any]:
     """Return the fields of the event for a frame.
 
     Parameters:
-        frame: the frame.
         definitions: the definitions for decoding records of the metadata log in responses from the controller.
     """
     left_out = {"raw", "state", "body"}

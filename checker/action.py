@@ -104,7 +104,6 @@ class ActionInstance(Generic[S]):
     text can be the same although they are not equal, and different although they are.
 
     Attributes:
-        action: the action.
         values: the values of the parameters in `Action.domains`.
         drawn: the values of the parameters in `Action.drawn`, or None if the instance stands for all their values.
     """

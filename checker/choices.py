@@ -64,7 +64,6 @@ def permutations(values: Iterable[T], /, *, length: int | None = None) -> tuple[
     """Return all permutations of the values of a collection.
 
     Parameters:
-        values: the values.
         length: the number of values in a permutation. By default, a permutation contains all values.
 
     Raises:

@@ -34,7 +34,6 @@ def content(path: str, value: object, is_part: bool = False) -> int:
 
     Parameters:
         path: the location of the value in the state, for example ``State.epoch``.
-        value: the value.
         is_part: whether the value is a state or a component of it. Its constants are then left out, because they are
             the same in every state.
 
@@ -85,7 +84,6 @@ def member_parts(path: str, member: object, count: int | tuple[object, ...]) -> 
 
     Parameters:
         path: the location of the collection in the state.
-        member: the member.
         count: the number of times that the collection contains the member, at least 1. For a set, it is 1. For a map,
             it is a tuple that contains the value of the key.
     """

@@ -132,7 +132,6 @@ def instance_coverage(
     """Return the coverage of each action instance, keyed by the instance as text; see `named`.
 
     Parameters:
-        spec: the spec.
         enabled, generated, distinct: see `InstanceCoverage`. The keys are action instances, with and without drawn
             values. A missing key stands for 0.
     """
@@ -184,7 +183,6 @@ class FieldValues:
         """Record a state, or the value of a part of a state.
 
         Parameters:
-            value: the value.
             path: the location of the value in the state.
             apart: whether the value is a component. A component that is a tuple is split into its elements.
         """

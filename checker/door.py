@@ -68,7 +68,6 @@ def admit(owner: str, function: object, takes: Sequence[str], gives: Gives) -> N
 
     Parameters:
         owner: the name of the function in messages, such as ``action send``.
-        function: the function.
         takes: a name for each argument with which the function will be called. Empty if `parameters_of` checks them.
         gives: what the function must give.
 
@@ -105,7 +104,6 @@ def parameters_of(owner: str, function: Callable[..., object], states: Sequence[
 
     Parameters:
         owner: the action or property, for messages.
-        function: the function.
         states: a name for each state that the function takes first.
 
     Raises:

@@ -42,7 +42,6 @@ def enabled(action: Action[Any, ...], /, **arguments: object) -> Enabled:
     Call the result with a state, or use it wherever a predicate is expected, for example as a premise.
 
     Parameters:
-        action: the action.
         arguments: the values of some or all parameters of the action. The predicate is true if the action is enabled
             with these values and with any values of the other parameters.
 

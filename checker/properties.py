@@ -499,7 +499,6 @@ def _check_premise(premise: object, domains: Mapping[str, Domain]) -> None:
     """Check that a premise is a witness, or a function that takes a state and returns a bool.
 
     Parameters:
-        premise: the premise.
         domains: the domains of the property's parameters, which the function may take after the state.
 
     Raises:

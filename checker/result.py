@@ -434,7 +434,6 @@ class PropertyResult:
     """The result of a run for one property.
 
     Attributes:
-        property: the property.
         verdict: the verdict on the property.
         traces: shortest counterexamples to the property. For a witness, shortest traces to a state or step that
             satisfies the witness.

@@ -284,7 +284,6 @@ class Spec(Generic[S]):
         taken. In an open state, the search may miss steps; see `is_open`.
 
         Parameters:
-            state: the state.
             differ: a function that returns whether two states differ. Engines pass a function that reads fewer parts of
                 the states.
 
@@ -410,9 +409,6 @@ class Spec(Generic[S]):
     def checks_of(self, *kinds: Kind) -> tuple[Property, ...]:
         """Return the properties of the given kinds.
 
-        Parameters:
-            kinds: the kinds.
-
         Returns:
             The properties of these kinds in `checks`, `premises`, `opening`, `ending` and `constraint`, in this order.
         """
@@ -466,10 +462,6 @@ class Spec(Generic[S]):
     def steps(self, instance: ActionInstance[S], state: S) -> list[tuple[ActionInstance[S], S]]:
         """Return the steps that one action instance takes from a state.
 
-        Parameters:
-            instance: the action instance.
-            state: the state.
-
         Returns:
             For each step, the action instance with the values that are drawn from the state, and the next state in
             canonical form (see `canonical`). Empty if the action is not enabled in the state.
@@ -519,9 +511,6 @@ class Spec(Generic[S]):
 
     def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
         """Yield an (action instance, next state) pair for every step from a state.
-
-        Parameters:
-            state: the state.
 
         Yields:
             The pairs. The instances contain the values that are drawn from the state. If `within` is false for the

@@ -142,7 +142,6 @@ class SpecMachine(RuleBasedStateMachine):
 
         Parameters:
             choice: a number below `CHOICES`.
-            state: the current state.
             taken: the number of steps that the behaviour has taken.
         """
         enabled = self.moves(choice, state)

@@ -77,7 +77,6 @@ def trace_of(spec: Spec[object], path: Path) -> Trace[object]:
     """Return the trace along a path, with the first property that the last state or step violates, if any.
 
     Parameters:
-        spec: the spec.
         path: the path. If it is empty, the trace consists of the first initial state.
 
     Raises:
@@ -161,7 +160,6 @@ class Answer:
     """A response of the server.
 
     Attributes:
-        status: the HTTP status.
         kind: the content type.
         content: the body.
     """
@@ -239,7 +237,6 @@ def server(spec: Spec[object], port: int, note: Callable[[str], None] = lambda _
     The server listens on the loopback interface.
 
     Parameters:
-        spec: the spec.
         port: the port to listen on, or 0 for any free port.
         note: a function that is called with an error message if a request fails unexpectedly.
 

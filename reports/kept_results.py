@@ -54,7 +54,6 @@ class KeptResults:
         """Return the result of a search, which is made only if it was not made before.
 
         Parameters:
-            spec: the spec.
             limits: the limits of the search.
             search: makes the search.
 

@@ -297,7 +297,6 @@ class MatrixCell:
     """A cell of a matrix. It shows the verdict on a property.
 
     Attributes:
-        verdict: the verdict.
         text: the verdict in words, with a number: the count of distinct states if the property holds (and of those
             that are open, for a liveness property), the length of a shortest trace if it is violated, and the depth
             reached if the search is incomplete.
@@ -347,7 +346,6 @@ class MatrixCell:
         """Return the cell with a known bug.
 
         Parameters:
-            bug: the bug.
             trace: the counterexample with which the bug violates the cell's property, or None if there is none.
         """
         if trace is None or self.by_design:
@@ -388,7 +386,6 @@ class Column:
     """The result of searching one spec in one configuration.
 
     Attributes:
-        configuration: the configuration.
         spec: the name of the spec.
         cells: the cells, keyed by the name of the property.
         result: the result of the search.

@@ -62,7 +62,6 @@ def matrix_document(matrix: Matrix, columns: Sequence[Column], command: str) -> 
     """Return the document of a matrix.
 
     Parameters:
-        matrix: the matrix.
         columns: the results of the searches that were run, in order.
         command: the command that searches the matrix.
     """
@@ -136,7 +135,6 @@ class _Steps:
 
     Attributes:
         name: the name of the aside with the steps.
-        trace: the trace.
         ticket: the ticket of the known bug that the trace shows, or an empty string.
         events: the events that decided the outcome of the trace. The last event is the violation or the witness.
         others: the names of the other specs whose traces have these events, with the same bounds.

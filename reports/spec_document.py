@@ -76,7 +76,6 @@ def spec_document(spec: Spec[object], chosen: Collection[str] = ()) -> Document:
     """Return the document of one spec.
 
     Parameters:
-        spec: the spec.
         chosen: the sections to show in full. If there are none, all sections are shown, and long ones in short.
     """
     found, blocks, short = spec_object(spec), list[Block](), list[str]()

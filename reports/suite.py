@@ -108,7 +108,6 @@ class PreparedCheck:
     """A check whose spec has been loaded and whose bounds and properties are valid.
 
     Attributes:
-        check: the check.
         spec: the spec, with the bounds and properties of the check.
         file: the suite file, or None if the check does not come from a file.
         line: the number of the line on which the check begins in the file.

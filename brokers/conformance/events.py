@@ -71,7 +71,6 @@ class Events:
         release: the release against whose spec the observations will be checked.
 
     Attributes:
-        release: the release.
         beginning: the state before any broker has learned of the partition.
         notes: the number of ignored frames and events, keyed by kind.
 

@@ -66,7 +66,6 @@ def frames_around(
     """Return frames of a recording, and the frames just before and after each of them, in order of arrival.
 
     Parameters:
-        recording: the recording.
         numbers: the numbers of the frames. If there are none, the last frame that arrived before `at` is used instead.
         at: a time.
         near: the number of frames before and after each frame.

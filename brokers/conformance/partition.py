@@ -56,7 +56,6 @@ class PartitionRecording:
     file.
 
     Attributes:
-        recording: the recording.
         topic, partition: the topic and the number of the partition.
         kraft: whether the controller is a KRaft controller.
         frames: the decoded frames that concern the partition or its brokers, except fetch and produce requests and

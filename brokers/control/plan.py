@@ -28,7 +28,6 @@ class ControlStep:
 
     Attributes:
         number: the number of the step, from 1.
-        instance: the action instance.
         wire: how brokers execute the action.
         before, after: the states of the model before and after the step.
         heals: whether the brokers take the step by themselves, after the last step of the schedule.

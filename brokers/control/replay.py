@@ -45,7 +45,6 @@ def replay(
     """Replay a plan on real brokers.
 
     Parameters:
-        plan: the plan.
         release: the release of the brokers.
         folder: an empty folder. The replay creates the folder `cluster` in it. At the end, it copies the data
             directories to the folder `after`.

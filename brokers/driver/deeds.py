@@ -77,7 +77,6 @@ class Deeds:
         """Perform the deeds of a step, in order.
 
         Parameters:
-            step: the step.
             limit: the time limit of each deed, in seconds.
 
         Raises:

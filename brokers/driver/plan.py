@@ -35,7 +35,6 @@ class PlannedStep:
 
     Attributes:
         number: the number of the step in the schedule, from 1.
-        instance: the action instance.
         wire: how brokers of the release execute the action.
         before, after: the states of the model before and after the step.
         with_next: whether real brokers execute this step together with the next one, so that the state between the two

@@ -84,7 +84,6 @@ class Replay:
 
     Attributes:
         release: the release of the brokers.
-        plan: the plan.
         start_differences: the differences between the brokers and the first state of the plan.
         steps: the reports of the steps, up to the first step that failed or that differs from the model.
         attempt: the attempt at the step that the model does not allow, or None if it was not attempted.
@@ -165,7 +164,6 @@ def replay(
     """Replay a plan on real brokers.
 
     Parameters:
-        plan: the plan.
         release: the release of the brokers.
         folder: an empty folder. The replay creates the folder `cluster` in it, and two copies of the data directories.
             The copy `before` is made before records are lost, when the last record has become readable. The copy

@@ -28,7 +28,6 @@ def decompress(data: bytes, codec: int) -> bytes:
     """Return the decompressed data.
 
     Parameters:
-        data: the compressed data.
         codec: the number of the codec in the attributes of a batch; 0 means that the data is not compressed.
 
     Raises:

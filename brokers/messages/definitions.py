@@ -116,7 +116,6 @@ class Message:
         key: the API key of a request or response, or the type of a record; None for all other kinds.
         versions: the versions that the definition describes.
         flexible: the versions with compact lengths and tagged fields (KIP-482).
-        fields: the fields.
     """
 
     name: str

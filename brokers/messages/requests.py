@@ -84,7 +84,6 @@ def read_response(definitions: Definitions, request: RequestHeader, frame: bytes
     """Decode the body of a response.
 
     Parameters:
-        definitions: the definitions.
         request: the header of the request. A response contains neither its API key nor its version.
         frame: the response.
 
@@ -107,8 +106,6 @@ def write_request(definitions: Definitions, header: RequestHeader, body: Mapping
     """Encode a request, prefixed with its length.
 
     Parameters:
-        definitions: the definitions.
-        header: the header.
         body: the values, keyed by the name of the field; see `leadline.brokers.messages.fields.encode`.
 
     Raises:

@@ -27,7 +27,6 @@ class Observer:
     """Observes a broker as clients and operators do.
 
     Parameters:
-        client: the client.
         partitions: the number of partitions of the topic.
     """
 

@@ -81,7 +81,6 @@ class TransactionsStep:
 
     Attributes:
         number: the number of the step, from 1.
-        instance: the action instance.
         deed: the operation that executes the step.
         before, after: the states of the model before and after the step.
         shown: the state of the model that the broker is compared with: `after`, once the coordinator has written all

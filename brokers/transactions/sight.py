@@ -20,7 +20,6 @@ class SeenPartition:
     Attributes:
         log: the records and markers. Coordinator epochs are omitted, because they are numbered differently on brokers.
         last_stable_offset: the last stable offset.
-        high_watermark: the high watermark.
         read: the records that a read_committed consumer reads.
     """
 
@@ -42,7 +41,6 @@ class TransactionsSight:
     Attributes:
         coordinator: the coordinator's state for the transactional id, or an empty string if the release does not report
             it.
-        partitions: the partitions.
     """
 
     coordinator: str

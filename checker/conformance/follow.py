@@ -126,7 +126,6 @@ class _Path(Generic[S]):
 
     Attributes:
         before: the steps before the last one, or None.
-        step: the last step.
         length: the number of steps since the beginning of the recording.
         settled: whether this step and all earlier ones were removed from the list, because all nodes share them.
     """

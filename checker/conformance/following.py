@@ -101,7 +101,6 @@ class Following(Generic[S]):
         """Return the observation of a step.
 
         Parameters:
-            instance: the action instance.
             seen: what the recorder saw of the step; see `Visible.shows`.
             earliest, latest, optional, source: see `Observation`.
 

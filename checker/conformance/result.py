@@ -44,7 +44,6 @@ class Candidate(Generic[S]):
     """A state in which an observation should be possible, and the reason why it is not possible.
 
     Attributes:
-        state: the state.
         path: the last steps on the path to the state, in order.
         why: the reason, as `Observation.why` returns it.
         early: the labels of the observations that precede the state although their time windows are still open.
@@ -61,7 +60,6 @@ class Rejection(Generic[S]):
     """The first observation that no possible state explains.
 
     Attributes:
-        observation: the observation.
         number: its position in the order of `Observation.latest`, from 1.
         before: the possible states after all earlier observations, before any further hidden steps or observations.
         candidates: some of the states that are possible at the end of the observation's window, each with a different

@@ -25,10 +25,6 @@ def why_not(instance: ActionInstance[S], state: S) -> str:
     If conditions are joined by ``or``, only the first true one is given. If there is a comment on the line of the
     ``if``, the reason begins with the comment.
 
-    Parameters:
-        instance: the action instance.
-        state: the state.
-
     Returns:
         A clause, or an empty string if the action instance is enabled. If the action yields no state although no guard
         fails, the clause says so.

@@ -41,7 +41,6 @@ def nothing_searched(spec: Spec[S], engine: str, stop: Stop) -> Result:
     """Return the result of a search that stopped before it had computed the initial states.
 
     Parameters:
-        spec: the spec.
         engine: the name of the engine.
         stop: the reason why the search stopped.
     """
@@ -72,7 +71,6 @@ def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]
     """Return the number of states that satisfy each witness and each property's premise, keyed by property name.
 
     Parameters:
-        spec: the spec.
         shown: maps each witness and each premise to the number of states that satisfy it; see `Spec.premises`.
     """
     counted = {item.name: spec.premise_of(item) or item for item in spec.checks}

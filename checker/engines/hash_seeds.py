@@ -108,7 +108,6 @@ def compare_seeds(spec: Spec[S], modules: Iterable[ModuleType]) -> None:
     """Compare the results for a spec's first states across processes with different hash seeds.
 
     Parameters:
-        spec: the spec.
         modules: the modules in which to look first for the variable that holds the spec.
 
     Raises:
@@ -253,7 +252,6 @@ class Prefix(Generic[S]):
     """Expands the first states of a spec, in an order that depends only on their contents.
 
     Parameters:
-        spec: the spec.
         states: the maximum number of states to expand.
         seconds: the processor time after which no more states are expanded. At least `LEAST_STATES` states are expanded
             in any case.

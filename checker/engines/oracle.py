@@ -43,7 +43,6 @@ class OracleSearch(Generic[S]):
             pause the search. A further call to `run` continues the search.
 
     Attributes:
-        statistics: the current statistics.
         arrivals: maps each state that was found to a list that contains the last step of every shortest path to this
             state. The states are in the order of discovery.
         sightings: maps each property to the states or steps that violate it, or that satisfy it if it is a witness or a

@@ -44,7 +44,6 @@ class Purity(Generic[S]):
     """Checks that the functions of a spec are pure, on a sample of the states that a search visits.
 
     Parameters:
-        spec: the spec.
         tuning: internal settings; see `Tuning.pure_states`.
         with_distance: whether to check `Spec.distance` too.
     """
@@ -96,7 +95,6 @@ class Purity(Generic[S]):
         """Return the results of all actions and properties for a state, keyed by name.
 
         Parameters:
-            state: the state.
             before: a copy of the state. An error is raised if the state differs from this copy, because a call has
                 changed it.
         """

@@ -77,7 +77,6 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
     """Search a spec, and check whether it depends on the order of a set.
 
     Parameters:
-        spec: the spec.
         search: a function that searches the spec.
 
     Returns:
@@ -106,7 +105,6 @@ def check_order(spec: Spec[S], states: int = FIRST_STATES) -> None:
     """Check that a spec does not depend on the order of a set. If this cannot be checked, log a warning.
 
     Parameters:
-        spec: the spec.
         states: the number of states to expand, if there are so many. It is raised to `LEAST_STATES` and limited to
             `MOST_STATES`.
 
@@ -141,7 +139,6 @@ class _Check(Generic[S]):
     """Calls a spec's functions with sets in different orders, and compares the results.
 
     Parameters:
-        spec: the spec.
         reordering: the object that changes the order in which the functions of the spec iterate over sets.
     """
 

@@ -19,7 +19,6 @@ class StateGraph(Generic[S]):
     """The reachable states of a spec, and the steps between different states.
 
     Attributes:
-        spec: the spec.
         states: the states, in the order in which a breadth-first search finds them.
         initials: the indices of the initial states.
         steps: for each state, its steps in the order of the spec's actions. Each step is a pair (action instance, index
@@ -42,7 +41,6 @@ class StateGraph(Generic[S]):
         """Build the state graph of a spec by calling the actions.
 
         Parameters:
-            spec: the spec.
             states: all reachable states, in the order in which a breadth-first search finds them.
             visit: a function that is called before each state is expanded. It may raise an exception.
         """

@@ -25,7 +25,6 @@ class Need:
     The loop satisfies the condition if it visits one of `states` or takes one of `steps`.
 
     Attributes:
-        states: the states.
         steps: the steps, each given as a pair (state before the step, state after the step).
     """
 

@@ -120,9 +120,6 @@ def mutations_of(spec: Spec[S]) -> Mutations:
     changed, because they define the correct behaviour and the set of states to search. A function is changed only if it
     is in the same package as an action. If the action's file is not in a package, the function must be in the same
     folder.
-
-    Parameters:
-        spec: the spec.
     """
     reached = _Functions([*spec.actions, spec.initial_states])
     roots = {_root(file) for action in spec.actions for file in [_file(action.function)] if file is not None}
@@ -182,9 +179,6 @@ class _Functions:
     A function is used if one of the values contains it or calls it. The class of an object cannot be determined from
     the code. Therefore a method counts as used if its class is used and its name occurs in the code, even if the method
     is never called.
-
-    Parameters:
-        values: the values.
 
     Attributes:
         found: the functions, without duplicates.

@@ -201,7 +201,6 @@ class Way:
         """Search a spec in this process and return the result.
 
         Parameters:
-            spec: the spec.
             keep_going: whether to continue after a violation.
             max_states: the maximum number of distinct states, or None for no limit.
         """
@@ -217,8 +216,6 @@ def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[st
     """Search the original spec once for each set of bounds that the mutations use.
 
     Parameters:
-        spec: the spec.
-        mutations: the mutations.
         way: the settings for the searches.
 
     Returns:
@@ -251,7 +248,6 @@ def judged(spec: Spec[S], mutations: Sequence[Mutation], originals: dict[str, Or
     """Search the mutants of a spec, and yield the outcome for each mutant as soon as its search ends.
 
     Parameters:
-        spec: the original spec.
         mutations: the mutations, one for each mutant.
         originals: the results of searching the original spec, as returned by the function `originals`.
         way: the settings for the searches.

@@ -52,9 +52,6 @@ def code_digest(spec: Spec[S]) -> str:
     dict changes. The code of the standard library and of installed libraries is not included. Instances of their
     classes are included if they are part of the spec's data.
 
-    Parameters:
-        spec: the spec.
-
     Returns:
         The digest in hexadecimal.
     """
@@ -238,7 +235,6 @@ class _Objects:
         """Yield those members of a module that code can use. If a member is a module, yield its members too.
 
         Parameters:
-            module: the module.
             names: the names that occur in the code.
             path: the name by which the code refers to the module.
         """

@@ -53,7 +53,6 @@ class Kinds:
         """Add the classes, functions and modules to which a value refers.
 
         Parameters:
-            value: the value.
             path: the location of the value in the state, for messages.
 
         Raises:

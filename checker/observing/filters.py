@@ -366,7 +366,6 @@ def _is_read_after(node: ast.AST, loop: ast.For, name: str) -> bool:
 
     Parameters:
         node: the part of the function to search.
-        loop: the loop.
         name: the name of the loop variable.
     """
     parts: Iterable[ast.AST] = ast.iter_child_nodes(node)
@@ -431,7 +430,6 @@ def _compiled(
 
     Parameters:
         target: the target to which the loop assigns each member.
-        condition: the condition.
         running: the code of the function that contains the loop. This code determines which names are local.
 
     Returns:

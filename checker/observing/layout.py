@@ -60,7 +60,6 @@ class Layout:
     values, tuples and collections are split if the search finds many different values for them.
 
     Parameters:
-        state: an initial state.
         whole: the paths of parts that must not be split, because their structure differs between states.
         apart: additional parts to split, given as path patterns; see `pattern`.
         many_values: the number of distinct values at which an unsplit part counts as crowded.
@@ -243,7 +242,6 @@ class Layout:
 
         Parameters:
             node: the collection.
-            member: the member.
             asked: whether code only tests whether the collection contains the member. Then any member that is equal
                 gives the answer.
 

@@ -183,7 +183,6 @@ class Reordering:
         """Return a replacement for a value that the code unpacks, as in ``(a, b), *c = value``.
 
         Parameters:
-            value: the value.
             pattern: the pattern into which the value is unpacked.
         """
         if not isinstance(pattern, tuple):

@@ -106,7 +106,6 @@ class FlowGraph:
         """Add the blocks of a statement, and return the index of the first.
 
         Parameters:
-            statement: the statement.
             scope: the variables that are visible.
             after: the block that follows.
             loop: the blocks to which ``continue`` and ``break`` jump, or None outside of loops.

@@ -47,7 +47,6 @@ class Loop(NamedTuple):
 
     Attributes:
         key: identifies the elements.
-        elements: the elements.
         done: the number of elements that the loop has already visited.
     """
 

@@ -10,7 +10,6 @@ def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = re
     """Return a clause that suggests similar names, to be appended to an error message about an unknown name.
 
     Parameters:
-        name: the unknown name.
         known: the names that exist.
         describe: a function that takes a name and returns the text to display for it.
 

@@ -18,7 +18,6 @@ class Delivery:
     """The delivery of one message.
 
     Attributes:
-        message: the message.
         sent: the index of the first state after the message was sent. The initial state has the index 0.
         ended: the index of the first state after the message arrived or was lost, or None if the message is still in
             flight at the end of the trace.

@@ -52,7 +52,6 @@ def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
 
     Parameters:
         trace: a trace of the first spec.
-        spec: the second spec.
 
     Returns:
         The behaviours of both specs. The behaviour of the second spec ends early if an action is not enabled.

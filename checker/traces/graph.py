@@ -26,7 +26,6 @@ def state_graph(spec: Spec[S], states: Iterable[S]) -> StateGraph:
     """Return the graph of the given states, with an edge for each step between two of them.
 
     Parameters:
-        spec: the spec.
         states: the states, for example all reachable states of a small spec.
 
     Returns:

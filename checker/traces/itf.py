@@ -122,7 +122,6 @@ def encode_state(state: Any, first: Any) -> dict[str, Json]:
     """Encode the variables of a state in ITF. Return a dict from names to encodings.
 
     Parameters:
-        state: the state.
         first: the first state of the trace. A component is encoded as a record if its class is the same as in `first`.
     """
     variables_of_first = {field.name: getattr(first, field.name) for field in variables(first)}

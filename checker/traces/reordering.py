@@ -100,7 +100,6 @@ def _next(
     """Yield the possible steps from a state with the action instances that are left.
 
     Parameters:
-        spec: the spec.
         state: the state. If `Spec.within` is false for it, there are no steps.
         left: the indices of the action instances that are not yet in the new trace.
         known: the next states found so far, keyed by state and action instance. New next states are added.

@@ -27,7 +27,6 @@ def suite_object(run: SuiteRun, origin: Origin) -> dict[str, object]:
     """Return the run of a suite as an object for `json.dumps`.
 
     Parameters:
-        run: the run.
         origin: the version, command and date of the run.
     """
     done = [_check_object(outcome.prepared, outcome, origin) for outcome in run.outcomes]

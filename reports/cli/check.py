@@ -96,7 +96,6 @@ def _run(
 
     Parameters:
         out: the console to print on.
-        checks: the checks.
         coverage: whether to measure coverage.
         verify: the fraction of learned results to verify (see `CompiledSettings`), or None to use the setting of each
             check.

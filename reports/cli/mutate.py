@@ -252,7 +252,6 @@ def _all_mutations(reference: str, spec: Spec[object], given: bool) -> Mutations
 
     Parameters:
         reference: the name of the spec, or the path of a Python file.
-        spec: the spec.
         given: true if the user gave bounds. All mutants then use these bounds.
     """
     known = [attrs.evolve(each, bounds={}) if given else each for each in known_mutations(reference)]

@@ -45,7 +45,6 @@ def run(
 
     Parameters:
         search: a function that runs the search. Its argument is a callback that receives the progress.
-        spec: the spec.
         engine: the name of the search engine.
         settings: the settings of the engine, which the heading shows.
         files: the files for the result.
@@ -73,7 +72,6 @@ def report(result: Result, files: Files, trace_out: Path | None, diagnosis: Diag
     """Show a result, and then write the requested files. If one file cannot be written, the others are still written.
 
     Parameters:
-        result: the result.
         files: the files for the result.
         trace_out: the folder to which the counterexamples are written, or None to write none.
         diagnosis: the cause of the first violation, or None if no diagnosis was requested.

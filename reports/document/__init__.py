@@ -22,7 +22,6 @@ class Span:
     """A part of a text.
 
     Attributes:
-        text: the text.
         looks: its meaning: the value of a `Verdict`, ``by-design``, ``strong``, ``quiet`` or ``code``. Empty for
             ordinary text.
         link: the name of the `Heading` or `Aside` that the text links to, where links work. Empty if there is none.
@@ -108,7 +107,6 @@ class Fold:
     """Details that few readers need. A page shows them when the summary is opened; a terminal shows only the summary.
 
     Attributes:
-        summary: the summary.
         blocks: the details.
     """
 
@@ -132,7 +130,6 @@ class Plot:
         across: what the horizontal axis means.
         up: what the vertical axis means.
         edges: where each number begins on the horizontal axis, and where the last one ends.
-        numbers: the numbers.
         is_filled: whether the area below the numbers is filled.
     """
 
@@ -172,8 +169,6 @@ class Section:
     """Blocks with a heading. On a page, they are folded unless they are open.
 
     Attributes:
-        heading: the heading.
-        blocks: the blocks.
         name: the name of a link to the section.
         is_open: whether the section is open on a page.
     """
@@ -193,7 +188,6 @@ class Aside:
 
     Attributes:
         name: the name of the link.
-        heading: the heading.
         notes: paragraphs below the heading.
         steps: the steps that it lists.
         command: the command that shows everything.
@@ -211,7 +205,6 @@ class Document:
     """A document.
 
     Attributes:
-        title: the title.
         blocks: the content.
         asides: what links open.
         conclusion: the result in a few lines. It follows the title; on a terminal, it is at the end, where one looks

@@ -17,7 +17,6 @@ def document_page(document: Document, origin: Origin | None = None, chapters: Se
     """Return a document as a self-contained page.
 
     Parameters:
-        document: the document.
         origin: the version and command that made the document, or None if they are not known.
         chapters: the traces that the page shows below the document.
     """

@@ -45,7 +45,6 @@ def choices(trace: Trace[object], number: int, link: Link | None = None) -> tupl
     """Return the steps that are enabled in a state of a trace, in the spec's order.
 
     Parameters:
-        trace: the trace.
         number: the index of the state.
         link: a function that returns the address of the page that shows the state after a step, or None if there is no
             server.

@@ -86,7 +86,6 @@ class Diagram:
         names: the name of each lane, with its horizontal position.
         steps: the number of each step, with its vertical position.
         lanes: the segments of the lanes.
-        arrows: the arrows.
         dots: the dots on the lanes.
         loop: the line that connects the end of the loop to its start, or None if the trace has no loop.
         step_height: the height of a step.

@@ -21,7 +21,6 @@ def drawn(plot: Plot, name: str) -> Markup:
     The numbers are drawn as a single outline, because there can be thousands of them.
 
     Parameters:
-        plot: the plot.
         name: a name that is unique among the documents of the page.
     """
     import matplotlib as mpl  # imported here because it takes a second

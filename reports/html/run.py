@@ -70,7 +70,6 @@ def with_traces(result: Result, run: RunView, title: str = "", failure: str = ""
     """Combine a run with the traces of its result.
 
     Parameters:
-        result: the result.
         run: the result of the search, as the page shows it.
         title: the title of the run. By default, the name of its spec.
         failure: why the run is not as expected. Empty if the run is as expected.

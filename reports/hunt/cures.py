@@ -86,7 +86,6 @@ class World:
     Attributes:
         reference: the name under which the spec is loaded.
         bounds: the bounds that differ from those of the spec.
-        cures: the cures.
     """
 
     reference: str
@@ -150,7 +149,6 @@ def own_cures(spec: Spec[Any], planned: Sequence[OwnCure]) -> tuple[Cure, ...]:
     """Return the cures of a spec that is not a release of Kafka.
 
     Parameters:
-        spec: the spec.
         planned: the cures that the plan of the hunt names.
 
     Raises:

@@ -56,7 +56,6 @@ class Hunt:
     """A hunt, which makes the searches of a plan.
 
     Attributes:
-        plan: the plan.
         report: the report, which may contain the results of an earlier part of the hunt. It is updated after each
             search.
         until: the time at which the hunt ends, as returned by `time.monotonic`.
@@ -276,7 +275,6 @@ def lowered_bounds(world: World, item: Property, trace: Trace[Any], kept: frozen
     Parameters:
         world: the world in which the trace was found.
         item: the property that the trace violates.
-        trace: the trace.
         kept: the names of the bounds that belong to the configuration. Of these, only those in `_LOWERED` are lowered.
     """
     bounds = dict(world.bounds)

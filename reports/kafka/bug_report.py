@@ -53,7 +53,6 @@ def bugs_document(report: BugsReport, links: Mapping[str, str] | None = None) ->
     """Return the document of searches for known bugs.
 
     Parameters:
-        report: the report.
         links: the links to the traces, keyed by ticket, if the document is shown together with them.
     """
     names = [bug.ticket for bug, _ in report.by_bug] or [bug.ticket for bug in report.unreached]

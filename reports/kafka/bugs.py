@@ -127,7 +127,6 @@ class BugSearch:
     """A search for a bug, and its expected verdict.
 
     Attributes:
-        bug: the bug.
         spec: the spec to search, with its bounds. Its only property is the property that the bug violates.
         expected: the expected verdict.
         part: the kind of release that is searched: ``affected``, ``as released``, ``fixed``, ``later``, or ``put
@@ -329,7 +328,6 @@ class Archive:
         """Return the spec with which the archive searches a release for a bug. Its only property is the bug's property.
 
         Parameters:
-            bug: the bug.
             name: the name of the release.
             rules: rules to change in the release, with their values.
         """

@@ -54,7 +54,6 @@ class Narrative:
     """What an operator has to know about a bug.
 
     Attributes:
-        bug: the bug.
         severity: one of `SEVERITIES`.
         why: why the severity is as it is.
         lost: what is lost, and on how many copies.
@@ -89,7 +88,6 @@ def narrative(bug: Bug, trace: Trace[Any]) -> Narrative:
     """Return the narrative of a bug.
 
     Parameters:
-        bug: the bug.
         trace: a counterexample of the bug.
     """
     spent = _spent(trace)

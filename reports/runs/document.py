@@ -54,7 +54,6 @@ def run_document(run: RunView, links: Mapping[str, Words] | None = None, *, are_
     """Return the document of a run.
 
     Parameters:
-        run: the run.
         links: links to the traces of each property, keyed by its name, if the document is shown together with them.
         are_causes_above: whether the document is shown below the causes of the violations.
     """

@@ -49,7 +49,6 @@ def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[s
     counts for an action or property are in the entry of that action or property.
 
     Parameters:
-        run: the run.
         trace_files: the trace files that were written for each property, keyed by the name of the property.
 
     Returns:

@@ -59,7 +59,6 @@ def violations(result: Result, violated: str, unseen: str) -> str:
     """Return text that names the violated properties, and the witnesses that were never shown.
 
     Parameters:
-        result: the result.
         violated: the template for violated properties, in which ``{}`` stands for their names.
         unseen: the template for witnesses that were never shown, in which ``{}`` stands for their names.
     """
@@ -190,7 +189,6 @@ def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
     measured.
 
     Parameters:
-        run: the run.
         reported: the names of actions and properties to leave out, because they are reported elsewhere.
     """
     covered, yet = run.statistics.covered, "never" if run.exhausted else "not"

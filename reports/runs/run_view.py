@@ -28,7 +28,6 @@ class PropertyView:
         kind: the kind of the property.
         sentence: the sentence that describes the property.
         source: the source of the property, such as an article, a KIP or a ticket.
-        verdict: the verdict.
         trace_length: the number of states in the first trace, or None if there is no trace.
         premise: whether the premise was true in any searched state, or None if the property has no premise.
         by_design: the reason why the configuration does not promise the property. Empty if it promises the property.
@@ -110,7 +109,6 @@ def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diag
     """Return the view of a result.
 
     Parameters:
-        result: the result.
         origin: the version and command that produced the result.
         diagnosis: the diagnosis of the first violation.
     """

@@ -122,7 +122,6 @@ def plain_text(trace: Trace[object], *, titled: bool = True) -> str:
     """Return a trace as text, as on a terminal with 100 columns and without colours.
 
     Parameters:
-        trace: the trace.
         titled: whether to show the spec and its bounds first.
     """
     out = WholeConsole(file=io.StringIO(), width=100, no_color=True, highlight=False, markup=False, emoji=False)
@@ -137,7 +136,6 @@ def show_traces(out: Console, result: Result, *, only: int | None = None, titled
 
     Parameters:
         out: the console to print on.
-        result: the result.
         only: the maximum number of counterexamples to print. By default, all are printed.
         titled: whether to show the spec and its bounds with each counterexample.
     """

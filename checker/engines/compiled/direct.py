@@ -31,7 +31,6 @@ class Found(list[tuple[S, ActionInstance[S]]], Generic[S]):
     """A state that was found: the last step of every shortest path to it.
 
     Attributes:
-        state: the state.
         level: the number of the level that contains the state. -1 if the state has not been added to the search yet.
     """
 

@@ -332,7 +332,6 @@ def insert(region, count, regions, routes, found, hashes, places, new, states, t
     """Add the new states of a block to one region of the hash table.
 
     Parameters:
-        region: the region.
         count: the number of states stored so far.
         regions, routes: the next states of each part of the block, grouped by region; see `SuccessorArrays`.
         found: the packed next states of all parts. The shape is (parts * room, words).

@@ -37,7 +37,6 @@ class Paths(Generic[S, P]):
     A state is identified by its place; see `Place`.
 
     Parameters:
-        spec: the spec.
         state_at: a function that returns the state at a place.
         level_of: a function that returns the level of the state at a place. The level of the initial states is 1.
         steps_into: a function that takes the places of states in one level, and returns the steps that lead to them

@@ -46,7 +46,6 @@ def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionC
     """Return the number of steps and the number of new states for each action, keyed by action name.
 
     Parameters:
-        spec: the spec.
         counts: for each action instance, the number of its steps, and the number of those steps that led to a new
             state. The shape is (action instances, 2).
     """
@@ -78,7 +77,6 @@ def refuse_changed(tables: TransitionTables[S], saved: Saved, at: Position, stor
     """Compare a saved search with the results of expanding and checking its states again.
 
     Parameters:
-        tables: the transition tables.
         saved: the saved search.
         at, store: the position of the repeated search, and its states.
 

@@ -44,7 +44,6 @@ class Snapshot:
         """Check that the attributes are consistent with each other and with a spec.
 
         Parameters:
-            spec: the spec.
             hashes: the saved hashes of the values and of the collection members.
 
         Raises:

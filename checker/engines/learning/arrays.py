@@ -47,7 +47,6 @@ class Packed(NamedTuple):
     """Packed states, and the position of each slot in them.
 
     Attributes:
-        states: the packed states.
         outside: for each state, whether `Spec.within` is false. The array is empty if the spec does not define
             `within`.
         word, shift, mask: see `Packing`.

@@ -118,7 +118,6 @@ class Caller(Generic[S]):
     predicates on steps, and that of the distance.
 
     Parameters:
-        spec: the spec.
         layout: the layout, which defines the slots of the spec's states.
         given_states: the indices of the trees whose functions are called on real states instead of lazy states. A lazy
             state records which of its parts are read.
@@ -408,7 +407,6 @@ class Caller(Generic[S]):
 
         Parameters:
             tree: the index of the action instance's decision tree.
-            state: the state.
         """
         instance = self.spec.instances[tree]
         found = self.spec.steps(instance, state)

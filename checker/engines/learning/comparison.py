@@ -177,7 +177,6 @@ def refuse_contradicted(tables: TransitionTables[S], traces: Iterable[Trace[S]])
     """Raise an exception if calls on real states contradict a trace, so that a wrong trace is never reported.
 
     Parameters:
-        tables: the transition tables.
         traces: the traces that are about to be reported.
 
     Raises:

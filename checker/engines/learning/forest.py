@@ -73,7 +73,6 @@ class Forest:
 
         Parameters:
             tree: the index of the function's tree, which begins at the first position.
-            position: the position.
 
         Raises:
             TablesFull: if there is no room.

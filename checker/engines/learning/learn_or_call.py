@@ -133,7 +133,6 @@ class Objects:
     compiled loops.
 
     Parameters:
-        spec: the spec.
         after: the work, in calls, after which learning may begin.
     """
 
@@ -234,7 +233,6 @@ def calls_by_oracle(spec: Spec[S], expanded: int, distinct: int, steps: int) -> 
     counts.
 
     Parameters:
-        spec: the spec.
         expanded: the number of states expanded.
         distinct: the number of distinct states found.
         steps: the number of steps between these states.

@@ -46,13 +46,11 @@ class Learner(Generic[S]):
     Each action instance, each predicate of a property, and `Spec.distance` has a decision tree.
 
     Parameters:
-        tables: the transition tables.
         holder: the object that stores the states of the search.
         workers: the threads and processes of the search, including the helper processes, which also call the spec's
             functions.
 
     Attributes:
-        tables: the transition tables.
         comparison: compares learned results with the results of additional calls.
         verification: checks a random sample of the learned results against actual calls.
     """
@@ -216,7 +214,6 @@ class Learner(Generic[S]):
         """Compare learned results for the given states with the results of actual calls.
 
         Parameters:
-            states: the packed states.
             first, last: the range of indices from which states are chosen, excluding `last`.
 
         Raises:

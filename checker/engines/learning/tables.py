@@ -92,7 +92,6 @@ class TransitionTables(Generic[S]):
     Each action instance, each predicate and the distance has a decision tree; see the module.
 
     Parameters:
-        spec: the spec.
         states: states to be converted to `rows`, such as the initial states.
         adjustments: the adjustments for this attempt at the search.
         saved: the values of a saved search, in the order of their indices. If it is None, values get their indices in
@@ -102,7 +101,6 @@ class TransitionTables(Generic[S]):
         with_distance: whether the spec's distance is called.
 
     Attributes:
-        spec: the spec.
         layout: the layout, which defines the slots of the spec's states.
         caller: calls the spec's functions.
         state_checks, step_checks, instances, first_step: see `Caller`.

@@ -35,7 +35,6 @@ class Block(Store):
 
         Parameters:
             first: the index of the first state to be replaced.
-            states: the packed states.
             parents: for each state, the index of its predecessor.
         """
         last = first + len(states)

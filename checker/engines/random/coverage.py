@@ -24,11 +24,7 @@ S = TypeVar("S")
 
 
 class WalkCoverage(Generic[S]):
-    """Measures the coverage of a random search.
-
-    Parameters:
-        spec: the spec.
-    """
+    """Measures the coverage of a random search."""
 
     def __init__(self, spec: Spec[S]) -> None:
         self._spec = spec

@@ -64,7 +64,6 @@ class Reached(NamedTuple):
     """States that a search has reached.
 
     Attributes:
-        states: the packed states.
         nodes: for each state, its node; see `Frontier`.
         hashes: for each state, the hash of its content.
         steps: for each state, the number of steps to it from an initial state.
@@ -251,7 +250,6 @@ class Frontier:
         """Return states that were reached, with the hashes, the depths and the action instances of their nodes.
 
         Parameters:
-            states: the packed states.
             nodes: the node of each state.
         """
         return Reached(states, nodes, self._hashes[nodes], self._steps[nodes], self._trees[nodes])

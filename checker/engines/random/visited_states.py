@@ -94,7 +94,6 @@ class VisitedStates(Generic[S]):
         """Visit the states on a path.
 
         Parameters:
-            state: the first state.
             choices: the steps to take. An action instance that is not enabled is skipped.
 
         Raises:

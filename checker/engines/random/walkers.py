@@ -102,7 +102,6 @@ class Walks(Generic[S]):
     """A random search of one spec.
 
     Parameters:
-        spec: the spec.
         walks: the number of random walks.
         steps: the maximum number of steps in a walk.
         seed: the seed. Searches with the same seed take the same walks.
@@ -113,7 +112,6 @@ class Walks(Generic[S]):
         tuning: internal sizes and limits.
 
     Attributes:
-        spec: the spec.
         traces: a trace for each invariant that is violated and for each witness that is satisfied.
         sampled: a sample of the distinct states.
         taken: for each action instance, the number of times that it was taken.

@@ -329,7 +329,6 @@ class SparkSearch(Generic[S]):
         """Return the index of a state in its level.
 
         Parameters:
-            level: the level.
             source: the part of the previous level from which the state was first reached.
             position: the position of the state among the states first reached from this part.
         """

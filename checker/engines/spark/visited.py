@@ -62,9 +62,6 @@ class ShardStates:
     def add(self, states: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Add states to the set.
 
-        Parameters:
-            states: the packed states.
-
         Returns:
             The indices of the states that were not yet in the set, in ascending order.
 

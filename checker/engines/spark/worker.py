@@ -236,7 +236,6 @@ def know(tables: TransitionTables[S], values: list[list[object]]) -> None:
     """Add values to transition tables, with the indices that the driver has assigned to them.
 
     Parameters:
-        tables: the transition tables.
         values: for each slot, all its values in the order of their indices. The values that are already in the tables
             come first.
     """

@@ -53,7 +53,6 @@ class Finding:
     """A known bug in one of the two releases, and the effect of the upgrade on it.
 
     Attributes:
-        bug: the bug.
         group: the effect of the upgrade on the bug.
         before, after: the decisions on whether the bug can occur before and after the upgrade.
         harm: a phrase that says what a violation of the bug's property means.

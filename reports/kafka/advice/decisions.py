@@ -101,7 +101,6 @@ class Decider:
         """Decide whether a known bug can occur in a cluster.
 
         Parameters:
-            bug: the bug.
             cluster: a cluster whose release is or may be affected by the bug. It may be affected if the user has
                 changed its rules, or has set the defaults that the fix changed. A search then decides.
         """

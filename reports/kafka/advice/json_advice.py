@@ -26,7 +26,6 @@ def advice_object(advice: Advice, origin: Origin) -> dict[str, object]:
     """Return advice as an object for `json.dumps`.
 
     Parameters:
-        advice: the advice.
         origin: the version, command and date of the run.
     """
     return {

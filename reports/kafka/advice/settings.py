@@ -90,7 +90,6 @@ class Given:
     """A value with its origin.
 
     Attributes:
-        value: the value.
         origin: the origin of the value, such as ``server.properties:12`` or an option.
         is_default: true if the value is the default of a release.
     """

@@ -36,8 +36,6 @@ class Counterexample:
     """A counterexample that shows a known bug.
 
     Attributes:
-        bug: the bug.
-        trace: the trace.
         releases: the range of releases that could have written the logs.
         shapes: the kinds of violations at the end of the trace.
     """

@@ -17,7 +17,6 @@ class ReproductionReport:
     """A reproduction of a bug, with the audits of the brokers' disks.
 
     Attributes:
-        reproduction: the reproduction.
         audits: the results of auditing the disks: first for the replay of the bug, then for the control replay.
         about: lines about the bug and the control replay.
     """

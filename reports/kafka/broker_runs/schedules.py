@@ -37,7 +37,6 @@ class Schedules:
     """The releases and plans for reproducing a bug.
 
     Attributes:
-        bug: the bug.
         affected: the affected release.
         plan: the plan for the affected release. Its last state or step violates the property.
         control: the release for the control replay: a release in which the bug is fixed, or the affected release.
@@ -74,7 +73,6 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
     """Return the release on which a bug is reproduced.
 
     Parameters:
-        bug: the bug.
         name: the requested release, or None for the last affected release without changed rules.
 
     Raises:
@@ -101,7 +99,6 @@ def fixed_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broker
     version, because producers send different requests with a different version.
 
     Parameters:
-        bug: the bug.
         affected: the affected release.
         name: the requested release, or None for the first release with the fix.
 
@@ -135,7 +132,6 @@ def schedules_of(
 
     Parameters:
         archive: the archive that contains the bug.
-        bug: the bug.
         affected: an affected release.
         fixed: a release with the fix, on which the control replay runs. If there is none, the control replay runs on
             the affected release, without the decisive event.

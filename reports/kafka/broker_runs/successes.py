@@ -73,7 +73,6 @@ class Try:
     """The result of replaying a bug on one release.
 
     Attributes:
-        ticket: the ticket.
         release: the release of the brokers.
         judgement: the conclusion, which is the value of a `Judgement`, or `FAILED`.
         reason: the reason for the conclusion.

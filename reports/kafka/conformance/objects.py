@@ -32,7 +32,6 @@ def conformance_object(report: ConformanceReport, origin: Origin) -> dict[str, A
     """Return a report as an object for `json.dumps`. The schema describes its fields.
 
     Parameters:
-        report: the report.
         origin: the version, command and date of the run.
     """
     return {

@@ -143,7 +143,6 @@ def what_went_wrong(report: ConformanceReport, checked: Checked, rejection: Reje
     """Yield lines that say how the brokers violated a spec, why the spec does not allow this, and which rule would.
 
     Parameters:
-        report: the report.
         checked: the result for the spec.
         rejection: the first observation that no possible state explains.
     """

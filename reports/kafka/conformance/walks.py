@@ -73,7 +73,6 @@ def walk(spec: Spec[Any], chosen: random.Random, taken: Counter[str], steps: int
     """Return a random behaviour of a spec. Actions that were taken less often are chosen more often.
 
     Parameters:
-        spec: the spec.
         chosen: the source of random choices.
         taken: how often each action was taken before, keyed by action name.
         steps: the maximum number of steps.
@@ -107,7 +106,6 @@ def planned_walks(
 
     Parameters:
         release: the release of the brokers.
-        seed: the first seed.
         steps: the maximum number of steps.
         candidates: the number of behaviours to choose from, or None for the default.
         known: the names of rules that need not be confirmed.
@@ -164,7 +162,6 @@ def drive(
         folder: an empty folder. Each run creates a subfolder for its files, which include ``recording.jsonl``.
         walks: the number of random behaviours of the model to execute.
         disturbed: the number of runs in which brokers are disturbed at random.
-        seed: the first seed.
         limits: the limits of the search.
         seconds: how long brokers are disturbed in each run, in seconds on an idle machine.
 
