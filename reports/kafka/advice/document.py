@@ -40,11 +40,9 @@ def _blocks(advice: Advice) -> Iterator[Block]:
             for finding in findings:
                 yield from _finding(finding)
     if advice.is_upgrade:
-        yield Heading("rules of replication that change")
-        if advice.rules:
-            yield table("rules that change", ("rule", "before", "after", "source"), advice.rules)
-        else:
-            yield Paragraph(words("none"))
+        rules = table("rules that change", ("rule", "before", "after", "source"), advice.rules)
+        heading = words(f"rules of replication that change: {len(advice.rules)}")
+        yield Section(heading, (rules if advice.rules else Paragraph(words("none")),), "rules")
     yield Heading("the settings in the files", "settings")
     for number, (sentence, own) in enumerate(remarks, start=1):
         is_open = own[0].kind in ("unknown", "misplaced")
