@@ -17,6 +17,8 @@ LINES = (RECORDINGS / "KAFKA-13141-2.8.0.jsonl").read_text(encoding="utf-8").spl
 FETCH = next(n for n, line in enumerate(LINES) if '"api": "Fetch"' in line and '"CurrentLeaderEpoch": 0' in line)
 KILLED = next(n for n, line in enumerate(LINES) if '"event": "killed"' in line)
 PRODUCE, PRODUCED = [n for n, line in enumerate(LINES) if '"api": "Produce"' in line][:2]
+UNUSED = 1_000_000
+"""A correlation id that no request of these recordings has."""
 
 
 def conform(lines: list[str], *arguments: str, folder: Path) -> Run:
@@ -132,9 +134,10 @@ def test_invalid_acks_that_a_broker_refused_are_left_out(tmp_path: Path) -> None
     answer = json.loads(LINES[answered])
     frame = next(each for each in map(json.loads, LINES) if each.get("number") == answer["answers"])
     number = max(json.loads(line).get("number", 0) for line in LINES)
-    asked = {**frame, "number": number + 1, "body": {**frame["body"], "Acks": 2}}
+    sent = {"correlation": UNUSED}
+    asked = {**frame, **sent, "number": number + 1, "body": {**frame["body"], "Acks": 2}}
     told = json.loads(re.sub('"ErrorCode": 0', '"ErrorCode": 21', json.dumps(answer)))
-    told |= {"number": number + 2, "answers": number + 1}
+    told |= {**sent, "number": number + 2, "answers": number + 1}
     lines = [*LINES[: answered + 1], json.dumps(asked), json.dumps(told), *LINES[answered + 1 :]]
     run = conform(counted(lines), "--spec", "kafka/2.8", folder=tmp_path)
     assert (run.code, run.err) == (0, "")
@@ -192,7 +195,7 @@ CONTRADICTED = {
         "this epoch begins later, with the write to ZooKeeper in frame 595",
     ),
     "another broker's copy of the metadata log": (
-        ("KAFKA-15495-4.1.1", "4.1", 539, '"Isr": [0]', '"Isr": [0, 1]'),
+        ("KAFKA-15495-4.1.1", "4.1", 539, '"Isr": [0], "EligibleLeaderReplicas": [1]', '"Isr": [0, 1]'),
         '"Isr": [0]',
         "another record at this offset in frame 539",
     ),
@@ -288,7 +291,7 @@ def test_a_request_that_is_refused_as_a_whole_is_sent_again(error: int, part: in
     assert not {number, number + 1} & {each.get("number") for each in lines}
     topics = [] if error else [{**asked["body"]["Topics"][0], "Partitions": [{"PartitionIndex": 0, "ErrorCode": part}]}]
     refused = {**answer, "number": number + 1, "answers": number, "body": {"ErrorCode": error, "Topics": topics}}
-    times = {"time": asked["time"], "arrived": at, "passed": at}
-    lines[place:place] = [{**asked, "number": number, **times}, {**refused, **times}]
+    others = {"time": asked["time"], "arrived": at, "passed": at, "correlation": UNUSED}
+    lines[place:place] = [{**asked, "number": number, **others}, {**refused, **others}]
     run = conform(counted([json.dumps(each) for each in lines]), "--spec", "kafka/3.9", folder=tmp_path)
     assert run.code == code, run.out
