@@ -50,11 +50,12 @@ def controller_of(spec: Spec[Any]) -> str:
 
 
 def walk(name: str, seed: int, steps: int = 25, **bounds: int) -> Trace[Any]:
-    """A random behaviour of a release."""
+    """A random behaviour of a release, in which no follower falls behind: no such step can be planned."""
     spec, chosen = load_spec(name).with_bounds(bounds), random.Random(seed)
     states, instances = [next(iter(spec.initials()))], []
+    made = [each for each in spec.instances if each.action.name != "falls_behind"]
     for _ in range(steps):
-        enabled = [(each, after) for each in spec.instances for after in spec.take(each, states[-1])]
+        enabled = [(each, after) for each in made for after in spec.take(each, states[-1])]
         if not enabled:
             break
         instance, after = chosen.choice(enabled)
@@ -300,3 +301,11 @@ def test_a_crash_after_an_append_needs_the_response_of_the_leader() -> None:
     steps = ("produce(leader=0)", "handle_fetch(leader=0, follower=1)", "crash_after_append(broker=1)")
     step = plan_of(taken(spec, *steps), KRAFT).steps[-1]
     assert (step.end("leader"), step.end("follower"), step.broker) == (0, 1, 1)
+
+
+def test_a_follower_that_falls_behind_cannot_be_made() -> None:
+    steps = ("crash(broker=0)", "controller_notices_failure(broker=0)", "become_leader(broker=1, epoch=1)")
+    more = ("restart(broker=0)", "become_follower(broker=0, epoch=1)", "park_fetch(leader=1, follower=0)")
+    trace = taken(load_spec("kafka/2.8"), *steps, *more, "falls_behind(leader=1, follower=0)")
+    with pytest.raises(Unmakeable, match=r"step 7 .*for which followers a leader waits"):
+        plan_of(trace, ZOOKEEPER)
