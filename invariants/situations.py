@@ -316,10 +316,12 @@ def reassignment_changed(state: Partition) -> bool:
     return state.assignment.in_progress and state.spent.reassignments > 1
 
 
-@witness("all replicas that are being added are in the ISR, and fewer than min.insync.replicas would be left")
-def added_in_small_isr(state: Partition) -> bool:
-    assignment, left = state.assignment, state.quorum.isr - state.assignment.removing
-    return assignment.in_progress and assignment.adding <= left and len(left) < state.bounds.min_insync_replicas
+@step_witness("the replicas that are being added are all in the ISR, and fewer than min.insync.replicas would be left")
+def added_in_small_isr(before: Partition, after: Partition) -> bool:
+    """A reassignment that adds no replicas may complete in the step in which it is requested."""
+    assignment, left = after.assignment, after.quorum.isr - after.assignment.removing
+    reassigns = assignment.in_progress or assignment != before.assignment
+    return reassigns and assignment.adding <= left and len(left) < after.bounds.min_insync_replicas
 
 
 @witness("the replicas have changed, and the leader has not applied the record")

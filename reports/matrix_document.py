@@ -7,13 +7,11 @@ the outcome of its trace, and to a command that searches for the trace again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import attrs
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.drawing import Event
-from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.reports.document import Aside, Block, Cell, Document, Heading, Items, Paragraph, Span, Table, Words, words
 from leadline.reports.loading import explore_command
@@ -78,9 +76,9 @@ def _blocks(matrix: Matrix, columns: Sequence[Column], command: str, asides: _As
     shown = [item.property for _, own in found[:1] for item in own[0].result.properties]
     if any(each.kind.is_witness and each.name in found[0][1][0].cells for each in shown):
         yield Paragraph(WITNESSES)
-    if matrix.witness:
+    if matrix.witness or any(configuration.witness for configuration, _ in found):
         yield Paragraph(RESTS)
-        yield Items(tuple(_situations(matrix, found[0][1][0].result.spec)))
+        yield Items(tuple(_situations(matrix, found)))
     if matrix.known_bugs:
         yield Paragraph(KNOWN_BUGS)
     if matrix.by_spec:
@@ -100,11 +98,11 @@ def _summary(matrix: Matrix, number: int, own: Sequence[Column]) -> Words:
     return (name, Span(" ("), _bounds(matrix, configuration), Span(f"): {said}."))
 
 
-def _situations(matrix: Matrix, spec: Spec[Any]) -> Iterator[Words]:
-    """Yield a sentence for each property that has situations, and for each configuration that has some."""
-    known = {item.name: item.sentence for item in spec.checks}
+def _situations(matrix: Matrix, found: Sequence[tuple[Configuration, Sequence[Column]]]) -> Iterator[Words]:
+    """Yield a sentence for each property that has situations, and for each configuration found that has some."""
+    known = {item.name: item.sentence for _, own in found for item in own[0].result.spec.checks}
     about = {matrix.label(name): names for name, names in matrix.witness.items()}
-    for title, names in (about | {each.name: each.witness for each in matrix.configurations}).items():
+    for title, names in (about | {each.name: each.witness for each, _ in found}).items():
         if names:
             yield (Span(title, "strong"), Span(f": {'; '.join(known[name] for name in names)}"))
 

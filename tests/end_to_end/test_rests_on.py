@@ -167,3 +167,13 @@ def test_a_cell_of_a_matrix_says_that_nothing_is_decided(folder: Path) -> None:
     assert "known_holder: the lock is taken again after a crash" in run.out.replace("*", "")
     (folder / "matrix.toml").write_text(MATRIX + 'witness = ["taken_twice"]\n', encoding="utf-8")
     assert call("matrix", "matrix.toml", folder=folder).code == 2
+
+
+def test_a_configuration_of_a_matrix_has_a_witness_of_its_own(folder: Path) -> None:
+    without = MATRIX.replace('[witness]\nknown_holder = ["taken_again"]\n', "")
+    (folder / "matrix.toml").write_text(without + 'witness = ["taken_again"]\n', encoding="utf-8")
+    run = call("matrix", "matrix.toml", "--markdown", folder=folder)
+    assert (run.code, run.err) == (0, "")
+    assert "| `known_holder` | holds (3) |" in run.out
+    assert "| `known_holder` | holds (6) |" in run.out
+    assert "one crash: the lock is taken again after a crash" in run.out.replace("*", "")

@@ -67,7 +67,9 @@ def situations_of(run: BugSearch) -> list[Property]:
 
 
 def is_one(situations: list[Property], states: tuple[object, ...]) -> list[bool]:
-    return [bool(each.function(state)) for each in situations if not each.kind.of_steps for state in states]
+    of_states = [bool(each.function(state)) for each in situations if not each.kind.of_steps for state in states]
+    steps = [states] if len(states) == 2 else []
+    return of_states + [bool(each.function(*step)) for each in situations if each.kind.of_steps for step in steps]
 
 
 def avoiding(spec: Spec[Any], situations: list[Property], item: Property) -> Spec[Any]:
