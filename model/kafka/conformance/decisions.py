@@ -230,7 +230,7 @@ class DecisionObservations(Observer):
         def apply(state: Partition) -> list[Partition]:
             if not state.replicas[broker].up:
                 return [] if has_registered else [state]
-            if (state.registrations[broker].status == FENCED) == fenced:
+            if state.registrations[broker].status != (ACTIVE if fenced else FENCED):  # or shuts down
                 return [state]
             taken = [after for after in self.release.take(name, state, broker) if after.quorum == state.quorum]
             if taken or fenced or not may_have_moved:
