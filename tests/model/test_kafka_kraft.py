@@ -583,15 +583,15 @@ BEFORE = {
     "kafka/4.1": (1179, 24),
 }
 """The number of states and the depth that the commit before the bounds for KRaft found. 2.8 is not here: two of its
-rules were added later (`isr_answer` and `isr_pending`). So were `follower_leos=kept`, `hw_waits` other than `isr` and
-`hw_checkpoint=older-or-newer`.
+rules were added later (`isr_answer` and `isr_pending`). So were `follower_leos=kept`, `hw_waits` other than `isr`,
+`hw_checkpoint=older-or-newer` and `fetch_session=epoch-dropped`.
 """
 
 
 @pytest.mark.parametrize("name", BEFORE)
 def test_without_the_bounds_for_kraft_nothing_changes(name: str) -> None:
     bounds = {"acks": "all", "min_insync_replicas": 2, "records": 1, "max_epoch": 2, "crashes": 1, "isr_shrinks": 1}
-    spec = find(f"{name}+follower_leos=forgotten+hw_waits=isr+hw_checkpoint=older")
+    spec = find(f"{name}+follower_leos=forgotten+hw_waits=isr+hw_checkpoint=older+fetch_session=epoch-kept")
     assert spec is not None
     statistics = explore(spec.with_bounds({**bounds, "missed_bounces": 0})).statistics
     assert (statistics.distinct, statistics.depth) == BEFORE[name]
