@@ -304,7 +304,7 @@ def test_the_page_begins_with_what_happened_and_each_line_leads_to_its_step(brow
     assert [line.split(" ")[1] for line in lines.all_inner_texts()] == ["5", "6", "8", "11", "12"]
     assert lines.locator(".chip").all_inner_texts() == ["committed", "HW lost", "lost", "elected", "violated"]
     assert "truncates to its own high watermark, 0" in lines.nth(2).inner_text()
-    for number, state in enumerate((5, 6, 8, 12)):
+    for number, state in enumerate((5, 6, 8, 11, 12)):
         lines.nth(number).locator("a").click()
         opened.wait_for(f"t1-s{state}")
     assert "HW" in opened.page.locator(".about .legend").inner_text()
