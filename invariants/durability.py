@@ -32,7 +32,7 @@ def weak_isr(state: PartitionView) -> Iterator[Complaint]:
     "for each broker that believes it leads, all members of the quorum's ISR, from which leaders are elected, have the "
     "same records below its high watermark",
     source="seed 004: a leader elected from the ISR has every record below HW; TLA+ specification, StrongIsr",
-    fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC, *releases("kafka/0.11", "kafka/2.0.1")),
+    fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC, *releases("kafka/0.11", "kafka/2.4")),
     premise=record_committed,
 )
 def strong_isr(state: PartitionView) -> Iterator[Complaint]:
