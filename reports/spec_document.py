@@ -16,7 +16,7 @@ SECTIONS = ("bounds", "actions", "properties", "rules")
 """The sections of a spec. Each has an option that shows it in full."""
 
 SITUATION = "witness, only with -i"
-"""The kind of the witnesses that are checked only if they are named."""
+"""How the kind ends of the witnesses, also of steps, that are checked only if they are named."""
 
 MOST_IN_FULL = 12
 """A section of at most this number of entries is always shown in full. Kafka's releases have three times as many."""
@@ -109,7 +109,7 @@ def _in_short(title: str, entries: list[dict[str, str]]) -> Iterator[Block]:
         case "rules":
             names = [f"{each['rule']}={each['has']}" for each in entries]
         case _:
-            named = [each for each in entries if each.get("kind") != SITUATION]
+            named = [each for each in entries if not each.get("kind", "").endswith(SITUATION)]
             names = [next(iter(each.values())).partition("(")[0] for each in named]
             if others := len(entries) - len(named):
                 names.append(f"and {counted(others, 'situation')} for --witness")
