@@ -177,9 +177,8 @@ def test_names_of_directories_do_nothing_to_a_terminal(tmp_path: Path) -> None:
     cluster.write()
     run = call("audit", str(hostile), "--html", "a.html", "--markdown", "a.md", folder=tmp_path)
     assert run.code == 0
-    assert r"\x1b]0;pwned\x07\u202ename\n::error::x/again was formatted" in " ".join(run.out.split()).replace(
-        ":: ", "::"
-    ).replace(": :", "::")
+    said = r"\x1b]0;pwned\x07\u202ename\n::error::x/again was formatted"
+    assert said.replace(" ", "") in "".join(run.out.split()).replace(r"\::", "::")
     for text in (run.out, (tmp_path / "a.html").read_text(), (tmp_path / "a.md").read_text()):
         assert not {"\x1b", "\x07", "\u202e"} & set(text)
     assert not any(line.startswith("::") for line in run.out.splitlines())

@@ -29,7 +29,7 @@ def test_every_command_works_on_it_also_where_its_file_is_called_as_a_package_of
 
     listed = run_leadline("specs", f"{name}.py", folder=tmp_path)
     assert (listed.code, listed.err) == (0, "")
-    assert listed.lines[:2] == [spec, "processes that look at a lock, and then take it"]
+    assert listed.lines[:3] == [spec, "", "processes that look at a lock, and then take it"]
 
     explored = run_leadline("explore", spec, "--trace-out", "traces", folder=tmp_path)
     file = f"traces/{name}.py-spec-mutual_exclusion.itf.json"
