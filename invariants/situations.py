@@ -57,11 +57,14 @@ def leader_below_committed(state: Partition) -> bool:
     return any(each.high_watermark < committed <= each.log.end_offset for _, each in state.believed_leaders())
 
 
-@witness("a broker starts, or hears of a later leader, with a committed record above its own high watermark")
+@witness("a broker starts, or can hear of a later leader, with a committed record above its own high watermark")
 def follower_below_committed(state: Partition) -> bool:
     committed = _end(state.exposed)
     return any(
-        each.up and each.leader != broker and each.epoch != 0 and each.high_watermark < committed <= each.log.end_offset
+        each.up
+        and each.leader != broker
+        and (each.epoch != 0 or state.quorum.epoch > 0)
+        and each.high_watermark < committed <= each.log.end_offset
         for broker, each in enumerate(state.replicas)
     )
 

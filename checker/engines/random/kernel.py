@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled.kernel import FILLED, INDEX, WAITING, check, expand
 from leadline.checker.engines.learning.loop_cache import njit
 
 
@@ -161,10 +161,10 @@ def follow(seed, walk, steps, most, uniform, within, hashed, known, expanding, j
     by_steps = len(wanted) > first_step - first_tree and wanted[first_step - first_tree :].any()
     while taken < most:
         cursor[:] = 0
-        if kernel.expand(part, packed, answered, 0, generated, of_steps, guarding, first_step, reads, learned):
+        if expand(part, packed, answered, 0, generated, of_steps, guarding, first_step, reads, learned):
             break
-        filled, before = cursor[kernel.FILLED], judges
-        if cursor[kernel.INDEX] == 0 or cursor[kernel.WAITING] > 0 or judges + filled > len(judged):
+        filled, before = cursor[FILLED], judges
+        if cursor[INDEX] == 0 or cursor[WAITING] > 0 or judges + filled > len(judged):
             break
         hash_next(
             0, filled, states, hashed, found, found_parents, word, shift, mask, begins, base, table, hashes, moves
@@ -184,15 +184,15 @@ def follow(seed, walk, steps, most, uniform, within, hashed, known, expanding, j
                     for cell in range(states.shape[1]):
                         states[1, cell] = judged[judges, cell] = found[place, cell]
                     judged_cursor[:] = 0
-                    judged_cursor[kernel.INDEX] = 1
+                    judged_cursor[INDEX] = 1
                     shown[:] = False
                     pool = learned[0]
-                    kernel.check(
+                    check(
                         judged_part, packed, 1, parents, inherit, judged_reads, wanted, shown, first_tree, first_step,
                         pool,
                     )  # fmt: skip
                     is_outside = within >= 0 and shown[0, within]
-                    if judged_cursor[kernel.WAITING] or shown.sum() > is_outside or (uniform and is_outside):
+                    if judged_cursor[WAITING] or shown.sum() > is_outside or (uniform and is_outside):
                         stops = True
                         break
                     if is_outside:
