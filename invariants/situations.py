@@ -143,7 +143,7 @@ def fetches_while_diverging(state: Partition) -> bool:
     )
 
 
-@witness("a follower that diverges is told of a higher high watermark than its own")
+@witness("a follower that diverges is told of a high watermark above its own")
 def diverging_with_higher_watermark(state: Partition) -> bool:
     return any(
         isinstance(follower.in_flight, Diverging) and follower.high_watermark < leader.high_watermark

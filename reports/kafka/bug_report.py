@@ -136,7 +136,7 @@ def size_text(outcome: BugResult) -> str:
 
 def later_text(outcomes: Sequence[BugResult]) -> tuple[str, str] | None:
     """Return two phrases: one names the later releases in which the property holds, and one gives their numbers of
-    states. Return None if there are no such releases.
+    states. Return None if there are none.
     """
     later = [each for each in outcomes if each.run.part == "later" and each.as_expected]
     if not later:

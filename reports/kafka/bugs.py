@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -33,8 +33,13 @@ from leadline.reports.loading import load_spec, shipped_column
 
 SHIPPED = Path(__file__).resolve().with_name("bugs.toml")
 
-SETTINGS = ("acks", "min_insync_replicas", "unclean_leader_election")
-"""The bounds that users configure. A bug that needs one value of them does not occur with another."""
+SETTINGS = {
+    "acks": "acks",
+    "min_insync_replicas": "min.insync.replicas",
+    "unclean_leader_election": "unclean.leader.election.enable",
+}
+"""The bounds that users configure, with Kafka's names. A bug that needs one value of them does not occur with another.
+"""
 
 REPLICATION = "kafka"
 TRANSACTIONS = "txn"
@@ -379,7 +384,7 @@ def _same_settings(needed: Any, given: Any) -> bool:
     return all(getattr(needed, name) == getattr(given, name) for name in _names(needed, SETTINGS))
 
 
-def _names(bounds: Any, names: Sequence[str]) -> list[str]:
+def _names(bounds: Any, names: Iterable[str]) -> list[str]:
     """Return only those of the given names that are bounds of the family."""
     return [name for name in names if hasattr(bounds, name)]
 

@@ -41,14 +41,6 @@ OF_DISKS = ("lossy_crashes", "lost_directories", "unclean_elections")
 """Perturbations that lose records by themselves, on one broker."""
 
 
-NAMES = {
-    "acks": "acks",
-    "min_insync_replicas": "min.insync.replicas",
-    "unclean_leader_election": "unclean.leader.election.enable",
-}
-"""Kafka's names of the settings."""
-
-
 @attrs.frozen
 class Narrative:
     """What an operator has to know about a bug.
@@ -128,7 +120,9 @@ def _coincidence(bug: Bug, trace: Trace[Any], spent: Mapping[str, int]) -> str:
     if isinstance(trace.states[-1], Partition):
         epochs = trace.states[-1].quorum.epoch - trace.states[0].quorum.epoch
         parts += [f"further leader epochs: {epochs}"] if epochs else []
-    settings = [f"{NAMES[name]}={str(bug.bounds[name]).lower()}" for name in SETTINGS if name in bug.bounds]
+    settings = [
+        f"{kafka_name}={str(bug.bounds[name]).lower()}" for name, kafka_name in SETTINGS.items() if name in bug.bounds
+    ]
     return "; ".join(parts or ["no failure and no request of an operator"]) + (
         f"; with {', '.join(settings)}" if settings else ""
     )
@@ -215,7 +209,7 @@ def page(archive: Archive) -> str:
         own = [each for each in told if each.severity == severity]
         lines += ["", f"## {severity.capitalize()}: {len(own)}"]
         for each in own:
-            affected = f"{each.bug.affected[0]} to {each.bug.affected[-1]}".replace(f" to {each.bug.affected[0]}", "")
+            affected = " to ".join(dict.fromkeys((each.bug.affected[0], each.bug.affected[-1])))
             lines += [
                 "",
                 f"### {each.bug.ticket}",

@@ -1,4 +1,4 @@
-"""What operators are told of a bug: derived from its trace where it can be, and otherwise in the archive."""
+"""What operators read about a bug: derived from its trace where it can be, and otherwise in the archive."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from leadline.model.kafka.releases import CAVEATS, KRAFT, ZOOKEEPER, Column, col
 from leadline.model.kafka.rules import RULES
 from leadline.model.txn.releases import column_of as transactions_of
 from leadline.reports.kafka.advice.settings import Given, Settings
+from leadline.reports.kafka.bugs import SETTINGS
 from leadline.reports.loading import shipped_spec
 
 SUFFIXES = ("", "-zk", "-kraft")
@@ -27,13 +28,6 @@ _OF_CONTROLLER = {
 }
 """For each kind of controller, the setting that names it, and the releases that are modelled with it."""
 """What follows the version in the names of releases."""
-
-_KAFKA_NAMES = {
-    "acks": "acks",
-    "min_insync_replicas": "min.insync.replicas",
-    "unclean_leader_election": "unclean.leader.election.enable",
-}
-"""Kafka's names of the settings that are bounds of the model."""
 
 
 @attrs.frozen(eq=False)
@@ -190,7 +184,7 @@ def _values(version: str, column: Column, settings: Settings) -> dict[str, Given
     defaults = f"the default of Kafka {version}"
     values = {
         name: settings.given.get(kafka_name, Given(getattr(column.bounds, name), defaults, is_default=True))
-        for name, kafka_name in _KAFKA_NAMES.items()
+        for name, kafka_name in SETTINGS.items()
     }
     if column.values["unclean_election"] == "on-request" and values["unclean_leader_election"].value:
         origin = values["unclean_leader_election"].origin

@@ -221,10 +221,10 @@ class Decider:
             return f"the rules of {cluster.column.name}"
         alone = [name for name in changed if len(changed) == 1 or self._avoids(bug, cluster, name)]
         single = {name: changed[name] for name in alone}
-        said = [f"{_kafka(name)}={_text(value)} ({cluster.settings[name].origin})" for name, value in single.items()]
+        said = [f"{SETTINGS[name]}={_text(value)} ({cluster.settings[name].origin})" for name, value in single.items()]
         if cluster.replicas is not None and cluster.replicas < brokers and not single:
             said = [f"the replication factor of {cluster.replicas}, while its search has {brokers} brokers"]
-        every = [f"{_kafka(name)}={_text(value)}" for name, value in changed.items()]
+        every = [f"{SETTINGS[name]}={_text(value)}" for name, value in changed.items()]
         return " or ".join(said) if said else f"{' and '.join(every)} together"
 
     def _avoids(self, bug: Bug, cluster: Cluster, name: str) -> bool:
@@ -261,10 +261,6 @@ def _sizes(brokers: int, cluster: Cluster, changed: Mapping[str, object]) -> lis
     least = cluster.bounds["min_insync_replicas"]
     larger = min(int(least) + 1, most, max(brokers, MOST_BROKERS)) if "min_insync_replicas" in changed else first
     return [first, larger] if larger > first else [first]
-
-
-def _kafka(name: str) -> str:
-    return {"unclean_leader_election": "unclean.leader.election.enable"}.get(name, name.replace("_", "."))
 
 
 def _text(value: object) -> str:

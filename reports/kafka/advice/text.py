@@ -9,6 +9,7 @@ import attrs
 from leadline.checker.support.messages import counted
 from leadline.reports.kafka.advice.advice import Advice, Concern, Finding, Group
 from leadline.reports.kafka.advice.settings import Kind, Remark
+from leadline.reports.kafka.bugs import SETTINGS
 
 
 @attrs.frozen
@@ -68,11 +69,7 @@ def sections(advice: Advice) -> Iterator[Section]:
 
 def rows(advice: Advice) -> list[tuple[str, str, str]]:
     """Return the name of each effective setting, with its value and origin before and after the upgrade."""
-    names = {
-        "acks": "acks (of producers)",
-        "min_insync_replicas": "min.insync.replicas",
-        "unclean_leader_election": "unclean.leader.election.enable",
-    }
+    names = SETTINGS | {"acks": "acks (of producers)"}
     clusters = (advice.before, advice.after)
     shown = []
     for name, kafka_name in names.items():
