@@ -337,10 +337,14 @@ def lines(diagnosis: Diagnosis) -> Sequence[str]:
     said = [f"{diagnosis.name} {_words(change)}" for change in diagnosis.preventing]
     for change in diagnosis.archived:
         whose = f", the rule of {change.about}" if change.about else ", which no release has"
-        from leadline.reports.kafka.bugs import command_for  # it imports every model, and is read already
+        from leadline.reports.kafka.bugs import NO_TICKET, command_for  # it imports every model, and is read already
 
+        named = [
+            f'"{ticket.removeprefix(NO_TICKET)}", which has no ticket' if ticket.startswith(NO_TICKET) else ticket
+            for ticket in change.tickets
+        ]
         said.append(
-            f"known as {' and '.join(change.tickets)}: with the fix, {change.name}{whose}, these steps do not violate "
+            f"known as {' and '.join(named)}: with the fix, {change.name}{whose}, these steps do not violate "
             f"{diagnosis.name}. See: {command_for(change.tickets[0])}"
         )
     if diagnosis.undecided:

@@ -19,6 +19,7 @@ from leadline.checker.trace import complaint_at_end
 from leadline.checker.traces.divergence import Parting, follow
 from leadline.checker.values import is_constant
 from leadline.model.rules import value_followed_by
+from leadline.reports.document import Block, Document, Paragraph, Section, Span, blocks_of, words
 from leadline.reports.loading import load_spec, releases_with_rules_of
 from leadline.reports.runs.json_report import story_object
 from leadline.reports.traces.rows import written
@@ -197,6 +198,20 @@ class Difference:
             return visible(f"no counterexample was found that {one.name} has and {other.name} does not have{within}")
         length, name = counted(len(parting.first), "state"), parting.first.about.name
         return visible(f"only {one.name} violates {name}, in a trace of {length}: {ending(parting)}")
+
+
+def difference_document(difference: Difference) -> Document:
+    """Return what differs between two specs, apart from the behaviours, which are shown side by side."""
+    found, lines = list[Block](), difference.lines
+    if lines:
+        names = (line.partition(":")[0].partition(" ")[2] for line in lines if not line.startswith(" "))
+        heading = words(f"what differs in rules and bounds: {', '.join(names)}")
+        found.append(Section(heading, blocks_of(lines), "rules"))
+    return Document(
+        f"What differs between {difference.first.name} and {difference.second.name}",
+        tuple(found),
+        conclusion=tuple(Paragraph((Span(sentence),), "strong") for sentence in difference.sentences),
+    )
 
 
 def difference_object(difference: Difference) -> dict[str, object]:

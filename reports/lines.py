@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 
 import click
 
+from leadline.checker.bounds import bounds_text
 from leadline.checker.support.escapes import visible
 
 _AT_START = re.compile(r"^(\s*)::")
@@ -14,6 +16,10 @@ _AT_START = re.compile(r"^(\s*)::")
 
 _ANYWHERE = re.compile(r"##(?=\w*\[)")
 """Matches the text that GitHub, Azure Pipelines and TeamCity interpret as a command anywhere in a line."""
+
+
+FEW_BOUNDS = 8
+"""The maximum number of bounds that are all stated: about two lines on a terminal."""
 
 
 def inert(text: str, *, starts: bool = True) -> str:
@@ -29,6 +35,15 @@ def inert(text: str, *, starts: bool = True) -> str:
     """
     text = _ANYWHERE.sub(r"#\\#", visible(text))
     return _AT_START.sub(r"\1\\::", text) if starts else text
+
+
+def stated_bounds(bounds: Mapping[str, object]) -> str:
+    """Return bounds as text for readers. Of many bounds, those that are 0 or false are only counted."""
+    zero = [name for name, value in bounds.items() if not value]
+    if len(bounds) <= FEW_BOUNDS or len(zero) < 2:
+        return bounds_text(bounds)
+    others = {name: value for name, value in bounds.items() if value}
+    return f"{bounds_text(others)} ({len(zero)} other bounds are 0 or false)"
 
 
 def say(text: str, *, err: bool = False) -> None:

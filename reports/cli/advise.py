@@ -104,8 +104,6 @@ def _report(advice: Advice, files: Files) -> int:
     if not files.only_a_report:
         console().print(document_view(advice_document(advice)))
     files.write(advice)
-    for path in files.saved:
-        say(f"saved {path}", err=files.only_a_report)
     if advice.interrupted:
         say("leadline: interrupted", err=True)
     undecided = any(finding.group is Group.UNDECIDED for finding in advice.findings)

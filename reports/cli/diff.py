@@ -19,7 +19,8 @@ from leadline.checker.support.messages import counted
 from leadline.checker.traces.divergence import NoPartingYet, Parting, first_parting, follow
 from leadline.reports.cli.options import bounds_option, chosen_spec, invariant_option
 from leadline.reports.cli.outputs import Files, format_options
-from leadline.reports.differences import Difference, complaint, ending
+from leadline.reports.differences import Difference, complaint, difference_document, ending
+from leadline.reports.document.terminal import blocks_view
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats import FORMATS
 from leadline.reports.lines import say
@@ -70,8 +71,6 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
     if not files.only_a_report:
         _show(console(), difference)
     files.write(difference)
-    for path in files.saved:
-        say(f"saved {visible(str(path))}", err=files.only_a_report)
     return VIOLATED
 
 
@@ -110,10 +109,8 @@ def _show(screen: Console, difference: Difference) -> None:
     for parting in difference.partings:
         _show_parting(screen, parting)
         screen.print()
-    for line in difference.lines:
-        screen.print(line)
-    for sentence in difference.sentences:
-        screen.print(sentence, style="bold")
+    document = difference_document(difference)
+    screen.print(blocks_view((*document.blocks, *document.conclusion)))
 
 
 def _show_parting(screen: Console, parting: Parting) -> None:

@@ -17,6 +17,7 @@ import click
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Result, Verdict
 from leadline.checker.support.durable import replace_file
+from leadline.checker.support.escapes import visible
 from leadline.checker.traces.itf import SUFFIX, write_trace
 from leadline.reports.formats import Format
 from leadline.reports.lines import say
@@ -132,13 +133,19 @@ class Files:
                 with attempt:
                     (_append if form.appends else write_output)(path, form.write(subject))
 
-    def write(self, subject: object) -> None:
-        """Print and save all reports that were requested. Raise the errors when all others have been written."""
+    def write(self, subject: object, about: str = "") -> None:
+        """Print and save all reports that were requested. Raise the errors when all others have been written.
+
+        Parameters:
+            about: what the line about each saved file says after its name.
+        """
         attempt = Attempts()
         with attempt:
             self.print(subject)
         self.save(subject, attempt)
         attempt.raise_failures()
+        for path in self.saved:
+            say(f"saved {visible(str(path))}{about}", err=self.only_a_report)
 
     def update(self, name: str, subject: object) -> None:
         """Write the report in the given format now, if the user requested it as a file. Raise LeadlineError if writing

@@ -114,13 +114,11 @@ def show(
     command = ["show", what, *(word for name, value in given.items() if value for word in (name, value))]
     content = _read(Path(what), spec, command, MOST_STATES if html is not None else None)
     if any(wanted.values()):
-        files.write(content)
+        files.write(content, f": {counted(len(content.views), 'trace')}")
     else:
         _print(content, form or "text")
     for line in dict.fromkeys([*(view.note for view in content.views if view.note), *content.left_out]):
         note(line)
-    for path in files.saved:
-        say(f"saved {visible(str(path))}: {counted(len(content.views), 'trace')}", err=files.only_a_report)
     return USAGE if content.left_out else max((view.code for view in content.views), default=AS_EXPECTED)
 
 

@@ -78,6 +78,10 @@ class Cell:
     looks: str = ""
 
 
+PHONE = 36
+"""The number of characters of a table that fit side by side on a phone."""
+
+
 @attrs.frozen
 class Table:
     """A table. The first cell of each row is its heading.
@@ -93,6 +97,11 @@ class Table:
     head: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     optional: int = 0
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a row does not fit on the screen of a phone, where each row then becomes a list."""
+        return any(sum(len(plain(cell.text)) for cell in row) > PHONE for row in self.rows)
 
     def is_number(self, column: int) -> bool:
         """Return whether a column contains numbers. Some of its cells may say why there is no number."""

@@ -24,6 +24,7 @@ from leadline.reports.document import (
     Plot,
     Section,
     Source,
+    Span,
     Steps,
     Table,
     Words,
@@ -78,7 +79,7 @@ def _views(block: Block | None) -> Iterator[RenderableType]:
         case Table():
             yield _FittingTable(block)
         case Fold(summary):
-            yield _text(summary, "quiet")
+            yield _text((*summary, Span(" (in full with --html)")), "quiet")
         case Section(heading, blocks):
             yield from (_text(heading, "strong"), blocks_view(blocks))
         case Steps(title, story):

@@ -114,7 +114,7 @@ class Chapter:
     @property
     def heading(self) -> str:
         """A short heading: the subject of the trace and the number of its states."""
-        about = self.story.ending[0].partition(":")[0] if self.story.ending else self.story.title
+        about = self.story.ending[0].partition(":")[0] if self.story.ending else self.story.title.partition("  ")[0]
         return f"{about}, {len(self.shown)} states"
 
 

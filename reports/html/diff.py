@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from markupsafe import Markup
+import attrs
 
 from leadline.checker.support.messages import counted
-from leadline.reports.differences import Difference, ending
-from leadline.reports.html import chapter, page, rendered
+from leadline.checker.traces.divergence import Parting
+from leadline.reports.differences import Difference, difference_document, ending
+from leadline.reports.document import Fold, Items, Paragraph, Span, words
+from leadline.reports.document.html import document_html
+from leadline.reports.html import chapter, page
 from leadline.reports.loading import changed_bounds
 from leadline.reports.origin import Origin
 from leadline.reports.traces.story import story_of, what_happened
@@ -23,15 +26,22 @@ def diff_page(difference: Difference) -> str:
     said = (f"the same in both: {counted(parting.shared, 'state')}", ending(parting))
     stories = [story_of(trace) for trace in (parting.first, parting.second)]
     chapters = [chapter(number, *pair) for number, pair in enumerate(zip(stories, said, strict=True), start=1)]
-    rules = difference.lines
-    above = rendered(
-        "diff.html",
-        sentences=difference.sentences,
-        others=[(each, what_happened(each.first)) for each in others],
-        bounds=changed_bounds(parting.first.spec),
-        rules=rules,
-        named=[line.partition(":")[0].partition(" ")[2] for line in rules if not line.startswith(" ")],
-    )
-    title = f"What differs between {difference.first.name} and {difference.second.name}"
+    document = difference_document(difference)
+    blocks = (*map(_other, others), *document.blocks)
+    above = document_html(attrs.evolve(document, blocks=blocks))
     start = min(parting.shared + 1, len(parting.first))
-    return page(title, chapters, beside=start, above=Markup(above), origin=Origin.now())
+    return page(document.title, chapters, beside=start, above=above, origin=Origin.now())
+
+
+def _other(parting: Parting) -> Fold:
+    """Return the story of a behaviour that is not shown side by side, with the command that shows it."""
+    one, about = parting.first.spec, parting.first.about
+    assert about is not None
+    told = [
+        f"step {event.state + 1}: {f'{event.label}: ' if event.label else ''}{event.text}"
+        for event in what_happened(parting.first)
+    ]
+    bounds = changed_bounds(one)
+    command = f"leadline diff {one.name} {parting.second.spec.name}{f' -b {bounds}' if bounds else ''} -i {about.name}"
+    side = Paragraph(words("side by side: ", Span(command, "code")), "command")
+    return Fold(words(f"why {one.name} violates {about.name}"), (Items(tuple(map(words, told))), side))

@@ -68,7 +68,7 @@ def bugs_document(report: BugsReport, links: Mapping[str, str] | None = None) ->
 def bug_blocks(own: Sequence[BugResult], link: str = "") -> Iterator[Block]:
     """Yield what is known of a bug, and its searches. `link` is the link to its trace, or empty."""
     bug, sentence = own[0].run.bug, own[0].result.properties[0].property.sentence
-    yield Heading(_heading(bug))
+    yield from (Heading(_names(bug)), Paragraph(words(bug.sentence)))
     if bug.note:
         yield Paragraph(words(bug.note))
     if (about := told(own[0])) is not None:
@@ -101,7 +101,7 @@ def reasons(report: BugsReport) -> Iterator[Block]:
 def unreached_blocks(unreached: Sequence[UnmodelledBug]) -> Iterator[Block]:
     """Yield the bugs that the model cannot show, with the reasons."""
     for bug in unreached:
-        yield Heading(_heading(bug))
+        yield from (Heading(_names(bug)), Paragraph(words(bug.sentence)))
         yield Paragraph(words(f"not reached: {bug.reason}"), "note")
 
 
@@ -112,9 +112,8 @@ def archive_table(bugs: Sequence[Bug], unreached: Sequence[UnmodelledBug]) -> Ta
     return table("known bugs", ("bug", "what happens", "affected", "fixed in"), rows)
 
 
-def _heading(bug: Bug | UnmodelledBug) -> str:
-    also = f" ({', '.join(bug.also)})" if bug.also else ""
-    return f"{bug.ticket}{also}  {bug.sentence}"
+def _names(bug: Bug | UnmodelledBug) -> str:
+    return bug.ticket + (f" ({', '.join(bug.also)})" if bug.also else "")
 
 
 def release_text(outcome: BugResult) -> str:

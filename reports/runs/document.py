@@ -96,7 +96,8 @@ def _blocks(run: RunView, links: Mapping[str, Words]) -> Iterator[Block]:
     yield table("actions", ("action", taken_column(run), "new states", "learned calls"), actions)
     if statistics.whole_reads:
         reads = tuple((Span(whole_read_text(each)),) for each in statistics.whole_reads)
-        yield Fold(words("code that is not understood, with the calls that it concerns"), (Items(reads),))
+        said = f"code that is not understood, which costs time: {counted(len(reads), 'place')}"
+        yield Fold(words(said), (Items(reads),))
     yield from _plots(statistics)
     if statistics.covered is not None:
         yield from _coverage(run, statistics.covered)

@@ -23,6 +23,7 @@ from leadline.checker.result import (
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.invariants.promises import PROMISES
+from leadline.reports.lines import stated_bounds
 from leadline.reports.runs.run_view import RunView
 
 FEW_STATES = 20_000
@@ -120,14 +121,18 @@ def bugs_outside(run: RunView) -> str:
 
 def causes(run: RunView) -> list[str]:
     """Return lines that say which violations are by design, and which are known bugs."""
+    from leadline.reports.kafka.bugs import command_for  # it imports every model
+
+    archived = run.diagnosis.archived if run.diagnosis is not None else ()
+    named = {ticket for change in archived for ticket in change.tickets}
     said = []
     for item in run.missed:
         if item.by_design:
             said.append(f"{item.name} is violated by design: {item.by_design}")
-        for bug in item.known_bugs:
+        for bug in (each for each in item.known_bugs if each.ticket not in named):
             values = bounds_text(bug.defaults)
             allowed = f"; it needs {values}, the default of {run.spec}" if values else ""
-            known = f"{bug.ticket} is known to violate {item.name} within these bounds (`leadline bugs {bug.ticket}`)"
+            known = f"{bug.ticket} is known to violate {item.name} within these bounds (`{command_for(bug.ticket)}`)"
             said.append(known + allowed)
     return list(map(visible, said))
 
@@ -170,7 +175,7 @@ def advice(run: RunView) -> list[str]:
 
 def searched(run: RunView) -> str:
     """Return a description of the spec, its bounds, the engine, and the settings of the engine."""
-    return f"{visible(run.spec)}  {visible(bounds_text(run.bounds))}  {engine_text(run.engine, run.settings)}"
+    return f"{visible(run.spec)}  {visible(stated_bounds(run.bounds))}  {engine_text(run.engine, run.settings)}"
 
 
 def engine_text(engine: str, settings: Mapping[str, object]) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 
-from leadline.checker.bounds import bounds_text
 from leadline.checker.drawing import Event, Message, Row
 from leadline.checker.engines.learning.causes import Cause, causes
 from leadline.checker.liveness.recheck import neglected
@@ -16,6 +15,7 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
 from leadline.checker.traces.itf import TraceFile
+from leadline.reports.lines import stated_bounds
 from leadline.reports.traces.rows import Rows, rows_of, rows_of_file
 from leadline.reports.traces.spacetime import SpaceTime, losses, space_time
 
@@ -214,7 +214,7 @@ def story_of_file(recorded: TraceFile) -> Story:
 
 
 def _title(spec: str, bounds: Mapping[str, object]) -> str:
-    return visible(f"{spec}  {bounds_text(bounds)}".rstrip())
+    return visible(f"{spec}  {stated_bounds(bounds)}".rstrip())
 
 
 def ending_of(name: str, kind: Kind, sentence: str) -> str:

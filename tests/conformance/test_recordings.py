@@ -100,7 +100,7 @@ def test_every_recording_of_a_walk_is_listed() -> None:
 
 @pytest.mark.parametrize("name", REJECTED_BY)
 def test_walks_conform_to_their_release(name: str) -> None:
-    """They showed what was read otherwise than brokers meant it: `reports/pages/confirmed.md` lists it."""
+    """They showed what was read otherwise than brokers meant it: `model/recordings.md` lists it."""
     recording = read(f"walks/{name}")
     own, other = REJECTED_BY[name]
     assert check(recording, column(own), keeps_logs=False).conformance.answer is Answer.CONFORMS

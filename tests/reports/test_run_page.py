@@ -233,7 +233,7 @@ def test_the_cause_of_a_violation_is_said_before_its_trace_and_only_there(tmp_pa
     known = "KAFKA-13141 is known to violate committed_never_lost"
     assert page.index(cause) < page.index(known) < page.index("<article")
     assert "<h1>violated: committed_never_lost and 8 other properties - kafka/2.8</h1>" in page
-    bounds = "crashes=1, lossy_crashes=0"
+    bounds = "crashes=1, isr_shrinks=-1"
     assert page.count(bounds) == page.count("<article") + 1  # once in each trace, once in the search: not in the list
 
 

@@ -14,7 +14,7 @@ from leadline.model.kafka.releases import Column, column_of
 from leadline.reports.kafka.advice.cluster import Cluster, changed_rules
 from leadline.reports.kafka.advice.decisions import ABSENT, Decider, Decision, Status, explore
 from leadline.reports.kafka.advice.settings import Settings
-from leadline.reports.kafka.bugs import REPLICATION, Archive, Bug, UnmodelledBug
+from leadline.reports.kafka.bugs import REPLICATION, Archive, Bug, UnmodelledBug, command_for
 from leadline.reports.loading import load_spec
 from leadline.reports.matrix import SHIPPED, read_matrix
 
@@ -70,19 +70,22 @@ class Finding:
 
     @property
     def reasons(self) -> list[str]:
-        """The reasons for both decisions, and the feature that fixes the bug."""
+        """The reasons for both decisions, and what to do about a bug that can still occur."""
         pairs = [("before", self.before), ("after", self.after)]
         same = self.before.reason == self.after.reason
         said = [each.reason if same else f"{when}: {each.reason}" for when, each in pairs if each.reason]
-        last = [f"fixed once {self.feature}: {RAISE}"] if self.feature else []
+        last = list[str]()
+        if self.feature:
+            last.append(f"fixed once {self.feature}: {RAISE}")
+        elif self.group in (Group.NEW, Group.STAYS):
+            last.append(f"meanwhile: {self.bug.until}")
         return [*dict.fromkeys(said), *last]
 
     @property
     def commands(self) -> list[str]:
         """The commands that reproduce the decisions."""
         said = [each.command for each in (self.before, self.after)]
-        said += [f"leadline bugs {self.bug.ticket}"] if self.after == ABSENT else []
-        return [*dict.fromkeys(filter(None, said))]
+        return [*dict.fromkeys(filter(None, said)), command_for(self.bug.ticket)]
 
 
 @attrs.frozen(eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leadline.reports.document import Block, Document, Heading, Items, Paragraph, Section, Span, table, words
+from leadline.reports.document import Block, Document, Fold, Heading, Items, Paragraph, Section, Span, table, words
 from leadline.reports.kafka.advice import text
 from leadline.reports.kafka.advice.advice import Advice, Concern, Finding
 from leadline.reports.kafka.advice.settings import Remark
@@ -13,7 +13,7 @@ from leadline.reports.kafka.advice.settings import Remark
 def advice_document(advice: Advice) -> Document:
     """Return the document of advice."""
     title = f"Upgrade from {advice.title}" if advice.is_upgrade else f"Known bugs of {advice.title}"
-    return Document(title, tuple(_blocks(advice)), conclusion=(Paragraph(words(advice.nothing), "note"),))
+    return Document(title, (*_blocks(advice), Paragraph(words(advice.nothing), "note")))
 
 
 def _blocks(advice: Advice) -> Iterator[Block]:
@@ -42,7 +42,7 @@ def _blocks(advice: Advice) -> Iterator[Block]:
     if advice.is_upgrade:
         rules = table("rules that change", ("rule", "before", "after", "source"), advice.rules)
         heading = words(f"rules of replication that change: {len(advice.rules)}")
-        yield Section(heading, (rules if advice.rules else Paragraph(words("none")),), "rules")
+        yield Fold(heading, (rules,)) if advice.rules else Paragraph(heading)
     yield Heading("the settings in the files", "settings")
     for number, (sentence, own) in enumerate(remarks, start=1):
         is_open = own[0].kind in ("unknown", "misplaced")
@@ -52,7 +52,7 @@ def _blocks(advice: Advice) -> Iterator[Block]:
 def _finding(finding: Finding) -> Iterator[Block]:
     looks = "violated" if finding.concern is Concern.PROMISE else "strong"
     yield Paragraph((Span(finding.bug.ticket, looks), Span(f"  {finding.harm}")))
-    yield Items(tuple((Span(line),) for line in (finding.bug.sentence, *finding.reasons)))
+    yield Items(tuple(map(words, (finding.bug.sentence, *finding.reasons))))
     yield from (Paragraph((Span(command, "code"),), "command") for command in finding.commands)
 
 

@@ -23,7 +23,7 @@ from leadline.invariants.leadership import leaders_elected_alive
 from leadline.invariants.promises import LOSS_PROPERTIES
 from leadline.invariants.view import Complaint, PartitionView
 from leadline.model.kafka.state import Partition
-from leadline.reports.kafka.bugs import SHIPPED, Bug, read_archive
+from leadline.reports.kafka.bugs import NO_TICKET, SHIPPED, Bug, read_archive
 from leadline.reports.kafka.kept_behaviours import kept
 from leadline.reports.loading import explore_command
 
@@ -123,7 +123,8 @@ def with_counterexamples(
 
     Returns:
         The audit with the known bugs added, and the shortest matching counterexample for each finding. If no trace
-        of a bug ends like a finding, the finding says so. If a search is interrupted, the findings name only the bugs
+        of a bug ends like a finding, the finding says so. Of a loss, any bug that loses records can be the cause, so
+        that it has no counterexample. If a search is interrupted, the findings name only the bugs
         that were found before the interrupt.
     """
     found: list[Counterexample] = []
@@ -136,7 +137,7 @@ def with_counterexamples(
         complete = False
     found.sort(key=lambda each: len(each.trace))
     findings = tuple(_with_examples(finding, found, complete=complete) for finding in result.findings)
-    shortest = [next(_matching(finding, found), None) for finding in result.errors]
+    shortest = [next(_matching(finding, found), None) for finding in result.errors if finding.shape != LOST]
     examples = [each for each in found if any(each is other for other in shortest)]
     return attrs.evolve(result, findings=findings), examples
 
@@ -149,12 +150,17 @@ def _with_examples(finding: Finding, found: list[Counterexample], *, complete: b
     if finding.releases is None:
         return finding
     alike = [*_matching(finding, found)]
-    if alike:
+    if alike and finding.shape == LOST:
+        names = ", ".join(each.bug.ticket.removeprefix(NO_TICKET) for each in alike)
+        sentence = (
+            f"{counted(len(alike), 'known bug')} of {finding.releases.text} can lose committed records, and the disks "
+            f"do not say which one did: {names}. `leadline bugs NAME` says what one needs, and how to check for it"
+        )
+    elif alike:
         names = "; ".join(
             f"{each.title} ({each.trace.spec.name}, {counted(len(each.trace), 'state')})" for each in alike[:MOST_NAMED]
         )
-        how = "loses committed records, too" if finding.shape == LOST else "ends in the same way"
-        sentence = f"a known bug {how}: {names}. To search for it: {alike[0].command}"
+        sentence = f"a known bug ends in the same way: {names}. To search for it: {alike[0].command}"
     elif complete:
         sentence = (
             f"no archived trace ends exactly so: each bug that `leadline bugs` has for {finding.releases.text} ends "

@@ -101,6 +101,8 @@ def _blocks(
         link = Span(partition_name(*name), "", f"partition-{number}")
         brokers = " ".join(map(str, sorted({broker for finding in found for broker in finding.brokers})))
         rows.append((Cell((link,)), Cell(words(checks), "violated"), brokers))
+    if wrong:
+        yield Paragraph(words("6-9@1: the records at offsets 6 to 9, written in leader epoch 1"), "quiet")
     if len(rows) > 1:
         yield table("partitions with errors", ("partition", "what is violated", "brokers"), rows)
     for number, (name, found) in enumerate(wrong[: most[0]], start=1):
@@ -147,7 +149,7 @@ def _partition(
     texts: list[Words] = []
     for finding in shown[:most]:
         like = next((each.title for each in examples if each.matches(finding)), "")
-        said = [Span(finding.check, "violated"), Span(f"  {finding.sentence}")]
+        said = [Span(finding.check, "violated"), Span(f"  {finding.sentence}{'.' if finding.context else ''}")]
         said += [Span(f" {_sentence(each)}", "quiet") for each in finding.context]
         said += [Span(" "), Span("the trace", "", links[like])] if like in links else []
         texts.append(tuple(said))

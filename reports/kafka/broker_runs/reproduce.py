@@ -27,6 +27,7 @@ from leadline.brokers.transactions.replay import replay as replay_transactions
 from leadline.reports.kafka.broker_runs.disks import audited
 from leadline.reports.kafka.broker_runs.objects import ReproductionReport
 from leadline.reports.kafka.broker_runs.schedules import Schedules
+from leadline.reports.kafka.bugs import command_for
 
 Listening = Callable[[AnyPlan], Listener]
 Shown = Callable[[Judged, str], None]
@@ -61,11 +62,14 @@ def reproduce(schedules: Schedules, folder: Path, listening: Listening, shown: S
 
 
 def about_bug(schedules: Schedules) -> tuple[str, ...]:
-    """Return a line about the bug, and a line about the control replay if it is not of a release with the fix."""
-    first = f"{schedules.bug.ticket}  {schedules.bug.sentence}"
-    if not schedules.left_out:
-        return (first,)
-    return (first, f"{schedules.reason}; the control run omits this step: {schedules.left_out}")
+    """Return lines about the bug, and a line about the control replay if it is not of a release with the fix."""
+    bug = schedules.bug
+    found = [f"{bug.ticket}  {bug.sentence}"]
+    if bug.seen:
+        found.append(f"what operators see, and what to do: {command_for(bug.ticket)}")
+    if schedules.left_out:
+        found.append(f"{schedules.reason}; the control run omits this step: {schedules.left_out}")
+    return tuple(found)
 
 
 def run(plan: AnyPlan, release: BrokerRelease, folder: Path, listener: Listener) -> Replay:

@@ -6,6 +6,7 @@ import attrs
 
 from leadline.brokers.driver.replay import Replay
 from leadline.brokers.driver.step_report import AnySight, StepReport
+from leadline.brokers.reproduction import Judgement
 from leadline.checker.drawing import Row
 from leadline.checker.support.escapes import visible
 from leadline.reports.document import Document, blocks_of
@@ -24,9 +25,16 @@ DEEDS = "real brokers"
 """The name of the row that shows what was done on real brokers in a step, and how they differ from the model."""
 
 
-def real_story(replay: Replay) -> Story:
-    """Return the story of a replay. It shows the state of the brokers next to the state of the model."""
-    story = story_of(replay.plan.trace)
+def real_story(replay: Replay, violated: str = "") -> Story:
+    """Return the story of a replay. It shows the state of the brokers next to the state of the model.
+
+    Parameters:
+        violated: the name of the property that the brokers violated, whose causes the story tells. Empty if there is
+            none.
+    """
+    trace = replay.plan.trace
+    about = next((each for each in trace.spec.properties if each.name == violated), None)
+    story = story_of(attrs.evolve(trace, about=about))
     frames = [story.frames[0]]
     for report, frame in zip(replay.steps, story.frames[1:], strict=False):
         frames.append(_with_reality(report, frame, frames[-1]))
@@ -59,6 +67,7 @@ def reproduction_page(report: ReproductionReport) -> str:
     for number, (judged, audit) in enumerate(report.judged, start=1):
         blocks += judged_blocks(judged, audit)
         release = f"Kafka {judged.replay.release.name}"
-        chapters.append(chapter(number, real_story(judged.replay), visible(release)))
+        violated = report.reproduction.violated if judged.judgement is Judgement.REPRODUCED else ""
+        chapters.append(chapter(number, real_story(judged.replay, violated), visible(release)))
     document = Document(f"leadline: {report.reproduction.ticket} on real brokers", tuple(blocks))
     return document_page(document, Origin.now(), chapters)

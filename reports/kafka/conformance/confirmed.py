@@ -44,7 +44,9 @@ conforms with every value of it, so conforming alone says little.
 [`tests/conformance/recordings`](../../tests/conformance/recordings). Each shows one bug, or its absence, or a random
 behaviour that was made on brokers (`walk-...`), which was chosen because it would confirm many rules. The
 [findings](findings/README.md) show the rules of reassignments, directories and settings. Rules and actions that no
-recording confirms may still be right.
+recording confirms may still be right. [recording.md](../../brokers/recording.md#what-is-not-read) says what of a
+recording is not read, and [recordings.md](../../model/recordings.md#differences-that-were-found) what brokers did
+otherwise than the model.
 """
 
 _NOT_CONFIRMED = """\
@@ -75,96 +77,6 @@ The reasons:
   Walks that were tried for `isr_eligibility` and `last_fetched_epoch` stopped there.
 
 """
-
-_NOT_READ = """\
-## What is not read
-
-What `leadline conform` reads of a recording is in [recording.md](../../brokers/recording.md). A number that is changed
-in any other field is not noticed. `tests/conformance/test_numbers.py` changes every number of the recordings, and has
-this table:
-
-| fields | why they are not read |
-| --- | --- |
-| `size`, `magic`, `attributes`, `Version`, `flags` | sizes, encodings and versions of formats |
-| `MaxBytes`, `MinBytes`, `MaxWaitMs`, `ThrottleTimeMs`, `TimeoutMs`, `timestamp` | limits, time-outs and clocks |
-| `producer_epoch`, `sequence`, `LastStableOffset`, `LogStartOffset`, `IsolationLevel` | no transactions, no retention |
-| `PreferredReadReplica` | consumers read from leaders in the model |
-| `ReplicaId`, `ControllerId`, `BrokerId` of requests | the brokers of a connection are known |
-| `BrokerEpoch` of other requests than AlterPartition, `ReplicaEpoch`, `ControllerEpoch`, `zxid` | shown by answers |
-| `PartitionEpoch` of LeaderAndIsr requests, `version` of writes, `LeaderRecoveryState` | shown by answers |
-| `offset` and `last` of producers' batches, `last` of batches of the metadata log | only the records are read |
-| CreateTopics and ElectLeaders, but for the configuration of topics and the type of elections | shown by decisions |
-| the high watermark, leader and errors of answers with the metadata log | it has its own replication |
-| `LeaderId` and `LeaderEpoch` in answers to fetches | shown by the follower's next request |
-| `InControlledShutdown` | a broker that shuts down says so itself |
-
-"""
-
-_DIFFERENCES = """\
-## Differences that were found
-
-What brokers did otherwise than the model of their release, or otherwise than recordings were read, and what was done.
-
-- **KAFKA-13207.** Of 65 recordings that a prototype followed, one was not a behaviour of the model, because the model
-  lacked this bug of 2.8.0. It has been added to the model.
-- **A refused record that is in the log.** In a run of `leadline conform --release 3.9.1 --chaos 1`, a leader was
-  paused. When it went on, it appended a record (frame 2588, a produce request with acks=all), sent it in the answer
-  to a fetch that had waited (2589), and learned that it was deposed. It then refused the record with
-  NOT_LEADER_OR_FOLLOWER, but with its offset, 131 (2600): `DelayedProduce` in Kafka's code keeps the offset. The
-  model was right, but the recording was read as if nothing had been appended. Fixed: an answer with an offset shows
-  an append.
-- **An ISR that is restored.** In a walk on 0.10.2.2, a leader that was elected with ISR 2 adds broker 1, and removes it
-  again (frame 995, `setData`). The recording was read as if this write were the controller's of the election, which has
-  the same epoch and ISR, and so the high watermark that followed (1004) was not explained. Fixed: the controller's
-  write is the first of an epoch.
-- **A session that resumes without a frame of its own.** In `walk-2.8.0-1`, the session of broker 0 expires while it
-  runs, it registers again (`/brokers/ids/0`), and is elected (frame 955). The model thought it gone. Fixed: such a
-  registration lets the session resume.
-- **An announcement that the next epoch overtakes.** In the same recording, broker 2 starts, and epoch 2 is announced to
-  it (912). The announcement arrives when epoch 3 has begun, and broker 2 follows the leader of epoch 2. In the model, a
-  broker that has just started learns of the current epoch only. Fixed in the reading: it learns when the announcement
-  is sent. No other process notices the difference.
-- **A dead broker that is elected.** In `walk-2.8.0-2`, broker 2 is killed, and the controller elects it before it
-  notices (597). In the model only running brokers are elected. Fixed in the reading: the broker is killed after the
-  election. Until then it does nothing that others see.
-- **An unclean election in one decision.** In `KIP-106-0.10.2.2`, the controller writes one state in which the leader is
-  gone and another is elected uncleanly (398). In the model these are two steps. Fixed: both may be taken.
-- **A leader that keeps what it knows of its followers.** When a leader begins another epoch, brokers keep the log end
-  offsets of the followers, and the specs of releases forget them until they fetch again. A run of `--chaos` on 0.10.2.2
-  was rejected for it: the controller removes a broker from the ISR, and with the next epoch the leader acknowledges a
-  record that the other follower has. Fixed: recordings are followed with `follower_leos=kept`.
-- **An ISR that has changed since.** In the same run, broker 1 starts, and an announcement tells it the ISR 0, when the
-  ISR is 0 2 already. Fixed in the reading: a follower may be told any ISR that its leader epoch had.
-- **A high watermark above the end of the log.** In a walk on 0.10.2.2, a former leader truncates after
-  OFFSET_OUT_OF_RANGE, and its high watermark remains 1 above an empty log. Up to 2.3, a truncation does not lower it.
-  No recording was rejected for it. What follows is in
-  [model/recordings.md](../../model/recordings.md#what-running-brokers-have-shown).
-- **A broker that fetches before it is registered.** In `walk-4.1.1`, broker 2 is killed and started while its session
-  lasts. The controller refuses its registration thirteen times with DUPLICATE_BROKER_REGISTRATION (frame 242 is the
-  first), and meanwhile it sends its leader a fetch request (247). In the model, a start and a registration are one
-  step. Listed in [model/recordings.md](../../model/recordings.md#following-recordings): such a fetch counts only for
-  what the leader makes of it. In `forgotten-proposal`, such a broker truncates its log and fetches records (644). Fixed
-  in the reading: it runs, and to the controller its earlier run is fenced, or has not ended.
-- **An election at the end of fencing.** In `replicas-of-the-first-partition`, broker 1 registers without the end of its
-  log, and leaves the ELR. It is elected, as the last known leader, only when it is unfenced (339). In the model, a
-  registration ends the fencing. Fixed in the reading: a broker is fenced until a record says otherwise.
-- **A dead broker that is unfenced.** In `walk-3.4.1-2`, the controller fences a broker that was killed, and then gets
-  one of its heartbeats that was held back, and unfences it (182). Read as no step.
-- **A refusal without a leader.** When a partition has lost its leader, the broker that led knows of a later epoch, and
-  answers a fetch with FENCED_LEADER_EPOCH (frame 246 of the control of *setting applied late*). The model has no epoch
-  without a leader. Fixed in the reading: such a refusal is possible.
-- **A walk in which the dead are elected.** A walk on 4.1.1 (`--seed 60`) stopped, since the controller elected broker 1
-  and the model had no leader: the leader's session ends, and the only other member of the ISR is dead, which the
-  controller has not noticed. The recording conforms, as `walk-2.8.0-2` does. Fixed: such walks are not planned.
-- **A walk in which an unclean election waits.** A walk on 0.10.2.2 (`--seed 78`) stopped after four minutes of waiting,
-  since the controller elected broker 1 uncleanly in the decision in which the leader was lost, and the walk another
-  broker later. The recording conforms. Fixed: such walks are not planned.
-- **A proposal that is sent again.** In chaos on 2.8.2, broker 0 was paused until its session ended. It then proposed
-  ISR 0 every 50 ms, and the controller refused each request as a whole with STALE_BROKER_EPOCH (30 times, frames 986 to
-  1067). The recording was rejected, since the model's leader proposes once. `AlterPartitionManager` in Kafka's code
-  keeps such a request and sends it again. Fixed in the reading: these refusals are no steps.
-"""
-
 
 WALKS = 150
 WALKED = ("0.10.2.2", "0.11.0.3", "2.8.0", "3.4.1", "3.9.1", "4.1.1")
@@ -256,7 +168,7 @@ def page(releases: Sequence[Confirmed]) -> str:
         *_pairs(releases),
         *_confirmed_actions(releases),
     ]
-    return "\n".join([_INTRODUCTION, *tables, _NOT_READ + _DIFFERENCES])
+    return "\n".join([_INTRODUCTION, *tables]).rstrip("\n") + "\n"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
