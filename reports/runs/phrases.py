@@ -162,14 +162,15 @@ def advice(run: RunView) -> list[str]:
             f"`-i {visible(shlex.quote(traced[1]))}` shows one to {visible(traced[1])}"
         )
     left_open = [item.name for item in run.properties if item.verdict is Verdict.INCOMPLETE]
-    if left_open and run.stop is not None and run.stop.kind is StopKind.VIOLATION:
+    limited = run.verdict is Verdict.VIOLATED and run.stop is not None and run.stop.kind is not StopKind.SAMPLE
+    if left_open and run.stop is not None and limited:
         promised = [name for name in left_open if name in PROMISES]
         if promised:
             said.append(
                 f"promises to users that were not decided: {', '.join(promised)}; "
                 f"`-i {shlex.quote(promised[0])}` checks only {promised[0]}"
             )
-        said.append(KEEP_GOING)
+        said.append(KEEP_GOING if run.stop.kind is StopKind.VIOLATION else f"incomplete: {visible(run.stop.text)}")
     return said
 
 
