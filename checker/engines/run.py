@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from leadline.checker.engines.budget import Budget, LimitReached, StopSearch
 from leadline.checker.engines.evidence import nothing_searched
+from leadline.checker.observing.lazy import lazy_instances
 from leadline.checker.result import Result, Stop
 from leadline.checker.spec import Spec
 
@@ -36,6 +37,8 @@ def attempt(
         return budget.caught(interrupt)
     except MemoryError:
         return budget.memory_failed() if out_of_memory is None else out_of_memory()
+    finally:
+        lazy_instances.clear()
 
 
 def conclude(budget: Budget, stop: Stop | None) -> Stop | None:

@@ -28,7 +28,11 @@ the first or second state of the call; and the fields that `attrs.evolve` change
 """
 
 lazy_instances: dict[int, Lazy] = {}
-"""The lazy instances of the call that is being recorded, by their `id`. The recorder keeps the instances alive."""
+"""The lazy instances of the call that is being recorded, by their `id`. The recorder keeps the instances alive.
+
+An interrupt in the middle of a recording leaves some here. Other objects would soon have their ids, so whoever catches
+the interrupt removes them.
+"""
 
 _own_getattr: dict[type, object] = {}
 """The classes that can currently have lazy instances, each with its own `__getattr__` method or None."""
@@ -50,6 +54,7 @@ def make_lazy(classes: frozenset[type]) -> None:
 
 def make_ordinary() -> None:
     """Undo all changes that `make_lazy` made to classes and to `attrs.evolve`."""
+    lazy_instances.clear()
     attrs.evolve.__code__, attrs.evolve.__kwdefaults__ = _evolve_as_it_is.__code__, _evolve_as_it_is.__kwdefaults__
     while _own_getattr:
         cls, own = _own_getattr.popitem()

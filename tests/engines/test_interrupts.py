@@ -8,6 +8,10 @@ import threading
 import pytest
 
 from leadline.checker.engines.learning.interrupts import interrupts_wait
+from leadline.checker.observing.lazy import lazy_instances
+from leadline.checker.observing.recording import Recorder
+from leadline.reports.loading import load_spec
+from tests.specs.learning import explore
 
 
 def test_an_interrupt_waits_for_the_end_of_the_outermost() -> None:
@@ -65,3 +69,22 @@ def test_other_threads_change_nothing() -> None:
     thread.start()
     thread.join()
     assert seen[0] is seen[1]
+
+
+def test_an_interrupt_while_a_call_is_recorded_leaves_nothing_that_other_calls_would_meet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An object with the id of an instance that was left would be taken for it, also in the next search."""
+    ended, real = list[int](), Recorder.end
+
+    def end(recorder: Recorder) -> None:
+        ended.append(len(lazy_instances))
+        if len(ended) == 200:
+            raise KeyboardInterrupt
+        real(recorder)
+
+    monkeypatch.setattr(Recorder, "end", end)
+    found = explore(load_spec("atomic/kip-101"))
+    assert found.interrupted
+    assert ended[-1], "a call was being recorded"
+    assert not lazy_instances
