@@ -68,12 +68,12 @@ class Driver:
         not_made = ""
         try:
             self._act(step, limit)
+            if step.after.quorum.epoch > step.before.quorum.epoch and not step.with_next:
+                self._number_epoch(step, limit)
         except _FAILURES as error:
             not_made = str(error)
         if step.with_next and not not_made:
             return StepReport(step, tuple(self._did), self.observer.sight(), (), "", time.monotonic() - began)
-        if step.after.quorum.epoch > step.before.quorum.epoch and not not_made:
-            self._number_epoch(step, limit)
         sight, found = self._awaited_differences(sight_of(step.after), 1.0 if not_made else limit)
         self._did += _files(step, sight)
         if not found and not not_made:
@@ -121,6 +121,12 @@ class Driver:
     def _number_epoch(self, step: PlannedStep, limit: float) -> None:
         """Wait for the controller's decision that begins a new epoch, and record the number that brokers use for the
         epoch.
+
+        With KRaft, a broker that learns of the epoch after a later one has begun reads the metadata log before that.
+        Otherwise, it would learn of both at once.
+
+        Raises:
+            NotMade: if such a broker does not read the metadata log within the time limit.
         """
         last = self.observer.numbers[-1]
         end = time.monotonic() + limit
@@ -129,6 +135,8 @@ class Driver:
             if decision.leader is not None and decision.epoch > last:
                 self.observer.numbers.append(decision.epoch)
                 self._did.append(f"the controller: {self.observer.quorum()}")
+                for broker in self.plan.late_learners(step) if self.stage.release.kraft else ():
+                    self._frames.await_metadata(broker, step.after.quorum.epoch, limit)
                 return
             time.sleep(POLL_SECONDS)
 

@@ -9,7 +9,7 @@ from functools import partial
 import attrs
 
 from leadline.brokers.driver.observer import Observer
-from leadline.brokers.driver.plan import PlannedStep, is_awaited
+from leadline.brokers.driver.plan import LEARNING, PlannedStep, is_awaited
 from leadline.brokers.driver.sight import is_seen_as, told
 from leadline.brokers.driver.stage import TOPIC, Stage, epochs_of_request
 from leadline.brokers.driver.waiting import NotMade, until
@@ -40,7 +40,7 @@ class Frames:
     def let_listed_through(self, step: PlannedStep, limit: float) -> None:
         """Wait for the frames that a step lets through, and release them."""
         action = step.instance.action.name
-        if action in ("become_leader", "become_follower", "delete_replica"):
+        if action in LEARNING:
             self._learn(step, limit)
         elif action in _FETCHES:
             self._fetch(step, limit)
@@ -229,7 +229,13 @@ class Frames:
     def _learn_from_metadata(self, step: PlannedStep, broker: int, number: int, limit: float) -> None:
         if self.stage.known[broker] >= number:
             return  # the broker has read the metadata log when it started
-        epochs = self.observer.epochs_at()
+        frame = self.await_metadata(broker, step.instance.values[1], limit)
+        self.stage.known[broker] = number
+        self.let_through(frame)
+
+    def await_metadata(self, broker: int, epoch: int, limit: float) -> Frame:
+        """Wait until a part of KRaft's metadata log that announces an epoch is held on its way to a broker."""
+        epochs, number = self.observer.epochs_at(), self.observer.numbers[epoch]
 
         def found() -> Frame | None:
             frame = self.stage.held("Fetch", False, "controller", broker)
@@ -241,9 +247,7 @@ class Frames:
             self.stage.drop(frame)  # the broker will fetch what comes later together with it
             return None
 
-        frame = until(found, limit, f"no metadata about epoch {step.instance.values[1]} came")
-        self.stage.known[broker] = number
-        self.let_through(frame)
+        return until(found, limit, f"no metadata about epoch {epoch} came")
 
     def _read_isr(self, leader: int, limit: float) -> None:
         """Release parts of KRaft's metadata log until a leader has read the last change of the partition."""

@@ -28,6 +28,9 @@ _SECONDS = {Deed.START: 8.0, Deed.END_SESSION: 2.0, Deed.KILL: 1.0}
 
 _LEAST_LAG_SECONDS = 2.0
 
+LEARNING = ("become_leader", "become_follower", "delete_replica")
+"""The actions in which a broker learns of a leader epoch."""
+
 
 @attrs.frozen
 class PlannedStep:
@@ -148,6 +151,14 @@ class Plan:
     def holds_directories(self) -> bool:
         """Whether a broker reports the log directory of its replica to the controller in a separate step."""
         return any(action.name == "assign_directory" for action in self.trace.spec.actions)
+
+    def late_learners(self, step: PlannedStep) -> list[int]:
+        """Return the brokers that learn of the epoch that a step begins only after a later epoch has begun."""
+        epoch = step.after.quorum.epoch
+        later = (each for each in self.steps[step.number :] if each.before.quorum.epoch > epoch)
+        return [
+            each.broker for each in later if each.instance.action.name in LEARNING and epoch in each.instance.values[1:]
+        ]
 
     @property
     def legend(self) -> str:

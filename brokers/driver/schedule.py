@@ -128,14 +128,25 @@ def _restart_in_kraft(trace: Trace[Partition], number: int) -> Iterator[_Conflic
     if after.quorum.leader is None or after.quorum.epoch != before.quorum.epoch:
         return
     learns = _learns(trace, instance.values[0], after.quorum.epoch, after.quorum.leader)
-    instances = trace.instances
-    if instances[number : number + 1] == (learns,):
+    if trace.instances[number : number + 1] == (learns,):
         return
-    later = [at for at in range(number, len(instances)) if instances[at] == learns]
-    candidates = [_moved(instances, at, number) for at in later[:1]]
-    candidates.append((*instances[:number], learns, *instances[number:]))
     reason = "a broker that registers has read the metadata log, and so learns of the current leader in the same step"
-    yield _Conflict(number, reason, tuple(candidates))
+    yield _Conflict(number, reason, _with_step_at(trace, learns, number))
+
+
+def _shutdown_in_kraft(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
+    """Yield a conflict if a broker stops before all active brokers have learned the current epoch.
+
+    The controller lets a broker stop only when all active brokers have read the metadata log as far as the leaders
+    that it elected instead (`BrokerHeartbeatManager.calculateNextBrokerState`). The model waits for nobody.
+    """
+    before = trace.states[number - 1]
+    epoch, leader = before.quorum.epoch, before.quorum.leader
+    for broker in range(len(before.replicas)) if leader is not None else ():
+        learns = _learns(trace, broker, epoch, leader)
+        if before.considers_alive(broker) and trace.spec.take(learns, before):
+            reason = f"the controller waits until broker {broker} has learned of epoch {epoch}"
+            yield _Conflict(number, reason, _with_step_at(trace, learns, number - 1))
 
 
 def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
@@ -182,7 +193,7 @@ def _unanswered_request(trace: Trace[Partition], number: int) -> Iterator[_Confl
     Up to 2.1, the controller then waits for the response to this request before it handles the end of the session
     (`ControllerChannelManager.removeExistingBroker`).
     """
-    broker, before, instances = trace.instances[number - 1].values[0], trace.states[number - 1], trace.instances
+    broker, before = trace.instances[number - 1].values[0], trace.states[number - 1]
     waiting = [each for each in _sent_since_start(trace, number, broker) if each > before.replicas[broker].epoch]
     if not waiting or not before.protocol.obeys_late_requests:
         return
@@ -190,10 +201,8 @@ def _unanswered_request(trace: Trace[Partition], number: int) -> Iterator[_Confl
     if request is None or request.leader is None:
         raise ValueError(f"no request announces a leader in epoch {min(waiting)}")
     learns = _learns(trace, broker, min(waiting), request.leader)
-    later = [at for at in range(number, len(instances)) if instances[at] == learns]
-    added = (*instances[: number - 1], learns, *instances[number - 1 :])
     reason = f"the controller waits until broker {broker} has handled the request for epoch {min(waiting)}"
-    yield _Conflict(number, reason, (*(_moved(instances, at, number - 1) for at in later[:1]), added))
+    yield _Conflict(number, reason, _with_step_at(trace, learns, number - 1))
 
 
 def _before_session(trace: Trace[Partition], number: int, broker: int) -> Iterator[_Conflict]:
@@ -301,6 +310,7 @@ _CHECKS: dict[str, dict[str, _Check]] = {
     },
     KRAFT: {
         "restart": _restart_in_kraft,
+        "stop": _shutdown_in_kraft,
         "controller_elects": _elects_without_leader,
         "shrink_isr": _removed_together,
     },
@@ -314,6 +324,13 @@ def _learns(trace: Trace[Partition], broker: int, epoch: int, leader: int) -> In
 
 def _is(instance: Instance, action: str, values: tuple[object, ...]) -> bool:
     return instance.action.name == action and instance.values == values
+
+
+def _with_step_at(trace: Trace[Partition], step: Instance, at: int) -> tuple[tuple[Instance, ...], ...]:
+    """Return the steps with the given one at an index: first moved there from later on, if it is there, then added."""
+    instances = trace.instances
+    later = [index for index in range(at, len(instances)) if instances[index] == step]
+    return (*(_moved(instances, index, at) for index in later[:1]), (*instances[:at], step, *instances[at:]))
 
 
 def _moved(instances: Sequence[Instance], old: int, new: int) -> tuple[Instance, ...]:

@@ -183,6 +183,26 @@ def test_a_broker_that_registers_in_kraft_learns_the_epoch_in_the_same_step() ->
     assert names[2:4] == ["restart(broker=2)", "become_follower(broker=2, epoch=1)"]
 
 
+def test_a_broker_stops_in_kraft_after_all_others_have_learned_of_the_leader_instead() -> None:
+    """The controller lets it stop only when all active brokers have read the metadata log so far."""
+    spec = load_spec("kafka/4.1").with_bounds({"brokers": 3, "max_epoch": 2, "shutdowns": 1})
+    stopping = ("begin_shutdown(broker=0)", "stop(broker=0)", "restart(broker=0)", "become_follower(broker=0, epoch=1)")
+    trace = taken(spec, *stopping, "become_leader(broker=1, epoch=1)")
+    names = [repr(instance) for instance in schedule_of(trace, KRAFT).instances]
+    others = {"become_leader(broker=1, epoch=1)", "become_follower(broker=2, epoch=1)"}
+    assert names[0] == stopping[0]
+    assert {*names[1:3]} == others, "one of them is not in the trace"
+    assert names[3:] == [*stopping[1:]]
+
+
+def test_a_broker_that_learns_of_an_epoch_late_reads_about_it_in_time() -> None:
+    """Broker 1 hears of two elections at once, and broker 2 of one after the other, when both are over."""
+    run = next(run for run in ARCHIVE.runs(bug_of(ARCHIVE, "outdated log end")) if run.spec.name == "kafka/4.1")
+    plan = plan_of(counterexamples.counterexample(run), KRAFT)
+    begun = {step.after.quorum.epoch: plan.late_learners(step) for step in plan.steps if step.elects}
+    assert begun == {1: [], 2: [2], 3: [], 4: []}
+
+
 def test_the_order_of_the_replicas_decides_who_is_elected() -> None:
     spec = load_spec("kafka/2.8").with_bounds({"brokers": 3, "max_epoch": 1, "crashes": 1})
     crash = "crash(broker=0)"
