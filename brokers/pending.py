@@ -66,10 +66,6 @@ class Pending(Generic[T]):
         except Malformed as error:
             raise Unanswered(f"the response to {self._what} is invalid: {error}") from error
 
-    def abandon(self) -> None:
-        """Close the connection without waiting for the response."""
-        self._connection.close()
-
 
 def _receive(connection: socket.socket, count: int, end: float) -> bytes:
     data = bytearray()

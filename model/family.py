@@ -88,7 +88,6 @@ class Family(Generic[C]):
         """Return the spec of a column.
 
         Parameters:
-            column: the column.
             protocol: other rules, as functions. The spec then has no column, because no column describes it.
         """
         if protocol is not None:

@@ -53,7 +53,6 @@ class Commit:
 
     Attributes:
         offset: the offset of the record.
-        record: the record.
         how: a clause that says in which sense the record was committed, such as ``consumers can read it``.
         label: the label of the commit in diagrams.
     """
@@ -127,7 +126,6 @@ class Stall:
     """A step after which a leader does not commit a record, although every member of the ISR that it knows has it.
 
     Attributes:
-        leader: the leader.
         offset: the offset of the first such record.
         how: a sentence that says why the leader does not commit it.
     """
@@ -280,7 +278,6 @@ class History(Generic[P]):
 
         Parameters:
             steps: the steps up to the commit.
-            broker: the broker.
             commit: the record.
         """
         after = steps[-1].after
@@ -339,7 +336,6 @@ class History(Generic[P]):
 
         Parameters:
             steps: the steps of the trace.
-            broker: the broker.
             commit: the record.
             since: the first state in which joining is a cause of the loss: the one after the commit, or an earlier one
                 if the leader counted the record before it was written.

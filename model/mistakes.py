@@ -19,7 +19,6 @@ def under(action: Action[Any, ...], **rules: object) -> Taken:
     """Return a function that executes an action under changed protocol rules.
 
     Parameters:
-        action: the action.
         rules: the fields of the protocol to change, and their values during the action.
     """
 
@@ -34,7 +33,6 @@ def and_then(action: Action[Any, ...], change: Callable[..., object]) -> Taken:
     """Return a function that executes an action and then replaces each next state.
 
     Parameters:
-        action: the action.
         change: a function that returns the state that replaces the next state. Its arguments are the state before the
             action, the next state and the action's parameters.
     """

@@ -25,7 +25,6 @@ def announcement(broker: int, epoch: int, request: Request, name: str = "LeaderA
     """Return the message that announces a leader epoch to a broker.
 
     Parameters:
-        broker: the broker.
         epoch, request: the leader epoch, and the request that announces it.
         name: the name of the request or, with KRaft, the name of the record in the metadata log.
     """

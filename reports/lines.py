@@ -62,8 +62,3 @@ def json_text(content: object, *, indent: int) -> str:
     strings.
     """
     return _ANYWHERE.sub(r"#\\u0023", json.dumps(content, indent=indent)) + "\n"  # "##" occurs only in strings
-
-
-def say_json(content: object, *, indent: int) -> None:
-    """Print an object as JSON."""
-    say(json_text(content, indent=indent))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -296,19 +296,12 @@ def _last_read(driver: Driver, stage: Stage, leader: int) -> Read | None:
 def copy_disks(sources: Iterable[Path], folder: Path) -> None:
     """Copy the data directories for an audit. They are given in ascending order of broker ids."""
     for broker, source in enumerate(sources):
-        for file in _files(source):
+        for file in sorted(source.rglob("*")):
+            if not file.is_file() or file.suffix in (".index", ".timeindex", ".tmp"):
+                continue  # an audit does not read indexes, which are large and sparse
             target = folder / f"broker-{broker}" / file.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 shutil.copyfile(file, target)
             except FileNotFoundError:
                 continue  # a running broker has replaced it
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files that an audit reads from a data directory. Indexes are omitted, because they are large and
-    sparse.
-    """
-    for file in sorted(folder.rglob("*")):
-        if file.is_file() and file.suffix not in (".index", ".timeindex", ".tmp"):
-            yield file

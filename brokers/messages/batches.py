@@ -86,11 +86,6 @@ class Batch:
         """Whether the batch contains control records, which consumers skip."""
         return self.magic == 2 and bool(self.attributes & CONTROL)
 
-    @property
-    def transactional(self) -> bool:
-        """Whether the batch is part of a transaction."""
-        return self.magic == 2 and bool(self.attributes & TRANSACTIONAL)
-
 
 def read_batches(data: bytes, *, records: bool = True) -> list[Batch]:
     """Read the batches of a field of type "records".

@@ -19,7 +19,6 @@ class SeenPartition:
 
     Attributes:
         log: the records and markers. Coordinator epochs are omitted, because they are numbered differently on brokers.
-        last_stable_offset: the last stable offset.
         read: the records that a read_committed consumer reads.
     """
 

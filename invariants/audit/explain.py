@@ -35,7 +35,6 @@ def explained(partition: DiskPartition, findings: Sequence[Finding]) -> list[Fin
     """Add explanations to findings, and remove each finding that is a consequence of an earlier finding.
 
     Parameters:
-        partition: the partition.
         findings: the findings about the partition.
     """
     if not findings:
@@ -114,7 +113,6 @@ def _held(replica: DiskReplica, there: bool, offset: int) -> str:
     Parameters:
         replica: the replica with the log.
         there: whether the log has a batch at the offset.
-        offset: the offset.
     """
     batches = replica.log.batches[replica.log.batches["last"] >= offset]
     if not there or not len(batches):
@@ -168,7 +166,6 @@ def _electable(partition: DiskPartition, *, is_kept: bool) -> Iterator[str]:
     """Yield a sentence that names the brokers that can safely be elected, and a sentence that names the longest log.
 
     Parameters:
-        partition: the partition.
         is_kept: whether an earlier copy of the partition, if there is one, has no more committed records.
     """
     replicas = [(broker, replica) for broker, replica in partition.replicas_of() if replica.has_a_log]
@@ -206,8 +203,6 @@ def _has_all(partition: DiskPartition, replica: DiskReplica, committed: int) -> 
     """Return whether a replica has every batch below the largest high watermark and has no damaged batch.
 
     Parameters:
-        partition: the partition.
-        replica: the replica.
         committed: the largest high watermark of all replicas.
     """
     if replica.log.end_offset < committed or not replica.batches["intact"].all():

@@ -17,7 +17,6 @@ def notes(partition: DiskPartition, others: Sequence[DiskReplica], findings: Seq
     """Return the notes about a partition.
 
     Parameters:
-        partition: the partition.
         others: replicas that are not part of the partition. See `leadline.invariants.audit.partition.Observation`.
         findings: the violations that were found. A note that a log is too short is omitted if a violation already
             reports this.

@@ -61,7 +61,6 @@ def releases_of(partition: DiskPartition, *, has_metadata: bool) -> ReleaseRange
     checkpoint (KIP-101).
 
     Parameters:
-        partition: the partition.
         has_metadata: whether a directory of the cluster contains a metadata log.
     """
     replicas = [replica for _, replica in partition.replicas_of()]

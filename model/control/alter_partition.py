@@ -114,7 +114,6 @@ def _answered(state: Cluster, leader: int, *, dropped: bool = False) -> Cluster:
 
     Parameters:
         state: the state before.
-        leader: the leader.
         dropped: whether the response is an error; see `_given_up`.
     """
     replica = state.replicas[leader]

@@ -95,7 +95,6 @@ class DiskReplica:
     """A replica on disk. The first five attributes have the same meaning as in a replica of the model.
 
     Attributes:
-        log: the log.
         high_watermark: the high watermark in the checkpoint, or the log start offset if there is no checkpoint.
         epoch, leader, isr: the leader epoch, leader and ISR according to the broker. See `Belief`.
         place: the location of the replica, and the offsets in the checkpoints.

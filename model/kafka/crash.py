@@ -132,7 +132,6 @@ def _without_directory(state: P, broker: int, *, clean: bool) -> Iterator[P]:
 
     Parameters:
         state: the state before the loss.
-        broker: the broker.
         clean: whether the broker counts as stopped cleanly when it starts.
     """
     replica = state.replicas[broker]

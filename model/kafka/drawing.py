@@ -126,7 +126,6 @@ def messages(state: Partition, announced_by: str = "LeaderAndIsr") -> Iterator[M
     """Yield the messages in flight between the controller and brokers, and between followers and leaders.
 
     Parameters:
-        state: the state.
         announced_by: the name of the message that announces a leader epoch.
     """
     for epoch, request in enumerate(state.requests):
@@ -170,7 +169,6 @@ def arrivals(step: Step[Partition], announced_by: str = "LeaderAndIsr") -> Itera
     """Yield the messages that arrive in a step.
 
     Parameters:
-        step: the step.
         announced_by: the name of the message that announces a leader epoch.
     """
     before, after = step.before, step.after

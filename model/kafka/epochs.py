@@ -38,7 +38,6 @@ def known_from_first_append(log: Log, leads_in: int | None, wanted: int) -> Epoc
     (UNDEFINED_EPOCH_OFFSET).
 
     Parameters:
-        log: the log.
         leads_in: the epoch in which the broker leads, or an epoch without records that a follower remembers, or None
             if there is neither. Not used in these releases.
         wanted: the requested epoch.

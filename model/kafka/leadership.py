@@ -62,7 +62,6 @@ def leader_of(
 
     Parameters:
         state: the state before the broker accepts the request.
-        broker: the broker.
         epoch, isr: the leader epoch and the ISR that the broker learns.
         assigned, metadata: see `Replica`.
     """
@@ -182,7 +181,6 @@ def follower_of(state: Partition, broker: int, epoch: int, leader: int, elected:
 
     Parameters:
         state: the state before the broker accepts the request.
-        broker: the broker.
         epoch, leader: the leader epoch and the leader that the broker learns.
         elected: whether the epoch began with an election.
     """

@@ -639,7 +639,6 @@ def why_harmless(rule: Rule, own: str, other: str) -> str:
     earlier values.
 
     Parameters:
-        rule: the rule.
         own: the name of the value that the rule has in the release.
         other: the name of the different value.
     """

@@ -824,7 +824,6 @@ def rule_and_value(protocol: Protocol, field: str) -> str:
     """Return the rule that determines a field of a protocol, with its value, as in ``isr_join=epoch-start``.
 
     Parameters:
-        protocol: the protocol.
         field: the name of the field.
 
     Returns:

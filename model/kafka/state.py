@@ -33,7 +33,6 @@ class Promise:
     States record promises only for the properties. Brokers do not read them.
 
     Attributes:
-        record: the record.
         offset: the offset of the record.
         epoch: the leader epoch of the leader that made the promise.
     """

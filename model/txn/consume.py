@@ -29,7 +29,6 @@ def last_stable_offset(partition: Partition, replicated_markers_only: bool = Tru
     ProducerStateManager.firstUnstableOffset).
 
     Parameters:
-        partition: the partition.
         replicated_markers_only: whether a marker must be below the high watermark to make its transaction stable.
     """
     for records, _, offset in partition.spans():

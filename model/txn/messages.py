@@ -31,7 +31,6 @@ class AddPartitions:
 
     Attributes:
         epoch: the producer epoch.
-        partition: the partition.
         transaction: the number of the producer's transaction. Kafka's requests do not contain it. In this and other
             requests, only properties and reports read it.
     """
@@ -50,7 +49,6 @@ class Produce:
 
     Attributes:
         epoch, sequence: the producer epoch and the sequence number of the record.
-        partition: the partition.
         transaction: the number of the producer's transaction.
         verified: whether the coordinator has answered that the partition is part of the transaction (KIP-890).
         guarded: whether the verification is still valid, that is, no transaction has ended on the partition since then
@@ -91,7 +89,6 @@ class WriteMarker:
     """A `WriteTxnMarkers` request from a transaction coordinator that has since failed over.
 
     Attributes:
-        partition: the partition.
         result: `COMMIT` or `ABORT`.
         epoch: the producer epoch in the marker.
         coordinator_epoch: the epoch of the coordinator.

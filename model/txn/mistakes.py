@@ -175,7 +175,6 @@ def why_harmless(rule: Rule, other: str, values: Mapping[str, str]) -> str:
     """Return the reason why a different value of a rule does no harm, or an empty string if it is expected to do harm.
 
     Parameters:
-        rule: the rule.
         other: the name of the different value.
         values: the values of the column.
     """

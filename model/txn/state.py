@@ -127,7 +127,6 @@ class Transactions:
         promises: the promises about each transaction. Transactions are numbered from 1.
         coordinator: the transaction coordinator.
         producers: the producers, which have the same transactional id.
-        partitions: the partitions.
         protocol: the rules of the broker and client releases.
         bounds: the limits of the state space.
     """

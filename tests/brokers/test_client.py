@@ -90,16 +90,15 @@ def test_what_is_not_answered() -> None:
         client.ask(1, "Ping", {}, version=0)
 
 
-def test_a_pending_request_is_awaited_or_abandoned() -> None:
+def test_a_pending_request_is_awaited() -> None:
     release = threading.Event()
 
     def late(request: bytes) -> bytes:
         release.wait(SECONDS)
         return pong(0)(request) or b""
 
-    with broker(late, lambda _: None) as (port, _):
+    with broker(late) as (port, _):
         client = Client(small.DEFINITIONS, {1: port})
         pending = client.send(1, "Ping", {}, lambda body: int(body["ErrorCode"]), version=3)
         release.set()
         assert pending.result(SECONDS) == 0
-        client.send(1, "Ping", {}, dict, version=3).abandon()

@@ -65,10 +65,8 @@ def test_the_header_of_a_batch() -> None:
     assert (batch.producer, batch.producer_epoch, batch.sequence) == (77, 1, 9)
     assert batch.records == (Record(5, 1004, b"k", b"v"),)
     assert not batch.control
-    assert not batch.transactional
     (marker,) = read_batches(batch_of(signed(len(RECORD)) + RECORD, attributes=0x30))
     assert marker.control
-    assert marker.transactional
 
 
 def xerial(data: bytes) -> bytes:

@@ -22,6 +22,7 @@ from leadline.checker import invariant
 from leadline.checker.engines import ENGINES
 from leadline.checker.trace import Trace
 from leadline.invariants.catalog import CATALOG
+from leadline.model.disk.batches import TRANSACTIONAL
 from leadline.model.txn.messages import EndTxn, Produce, Request
 from leadline.model.txn.partition import Data, Marker
 from leadline.model.txn.state import Transactions
@@ -200,7 +201,7 @@ def marker(kind: int, offset: int, epoch: int = 0) -> bytes:
 
 def test_batches_of_transactions_are_written_and_read() -> None:
     (batch,) = read_batches(write_batch([b"t1"], 5, transaction=InTransaction(7, 3, 9)))
-    assert (batch.transactional, batch.control, batch.intact) == (True, False, True)
+    assert (batch.attributes & TRANSACTIONAL, batch.control, batch.intact) == (TRANSACTIONAL, False, True)
     assert (batch.producer, batch.producer_epoch, batch.sequence) == (7, 3, 9)
     with pytest.raises(ValueError, match="magic 1 do not support transactions"):
         write_batch([b"t1"], 5, magic=1, transaction=InTransaction(7, 3, 9))

@@ -132,7 +132,6 @@ class FollowedRelease:
 
         Parameters:
             name: the name of the action.
-            state: the state.
             values: the values of the action's parameters.
             most: the maximum number of states to return, or None to return all.
         """

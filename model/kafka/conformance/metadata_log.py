@@ -36,7 +36,6 @@ class MetadataObservations(Observer):
         Parameters:
             window: the period from the time at which the broker received the record, to a heartbeat that shows that it
                 has applied it.
-            leader: the leader.
             epoch, isr, assignment: the leader epoch, ISR and replicas in the record. The replicas are None if they
                 never change.
             may_know_more: whether the leader may have got an answer about a later change of the ISR. Then the record is
