@@ -214,8 +214,7 @@ def _watched() -> Iterator[Watch]:
 
         def watch(label: str) -> Progress:
             def shown(statistics: Statistics) -> None:
-                doing = statistics.activity or f"{statistics.distinct:,} states, depth {statistics.depth}"
-                show(attrs.evolve(statistics, distinct=0, activity=f"{label}: {doing}"))
+                show(attrs.evolve(statistics, activity=": ".join(filter(None, [label, statistics.activity]))))
 
             return shown
 

@@ -10,6 +10,7 @@ remaining cures that are candidates belong to this trace.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import time
 import zlib
@@ -28,7 +29,7 @@ from leadline.checker.settings import MOST_EXAMPLES, RandomSettings
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.reports.diagnosis import allows
-from leadline.reports.hunt.cures import EARLIER, SHARED, Cure, World, base_spec, cures_of, own_cures
+from leadline.reports.hunt.cures import EARLIER, KNOWN, SHARED, Cure, World, base_spec, cures_of, own_cures
 from leadline.reports.hunt.engines import Explore
 from leadline.reports.hunt.plan import Plan, Planned, Values
 from leadline.reports.hunt.report import Cause, HuntReport, SearchDone, SpecHunt
@@ -215,9 +216,9 @@ class _SpecSearch:
             cures are needed. With ``together``, only the cures that belong to the trace are returned. The word is empty
             if the searches decided nothing.
         """
-        alone = self._alone(world, item, [cure for cure in candidates if cure.rank < EARLIER])
+        alone, decided = self._alone(world, item, [cure for cure in candidates if cure.rank < EARLIER])
         if alone:
-            return alone, "alone"
+            return alone, decided
         every = _one_for_each_rule([cure for cure in rest if cure.rank < SHARED or not cure.rules])
         if len(every) > 1 and any(cure in every for cure in candidates):
             kept = every if self._answer(world.having(*every), item) == "holds" else []
@@ -228,28 +229,35 @@ class _SpecSearch:
             own = [cure for cure in kept if cure in candidates]
             if own:
                 return own, "together"
-        alone = self._alone(world, item, [cure for cure in candidates if cure.rank == EARLIER])
-        return (alone, "alone") if alone else (list(candidates[:1]), "")
+        alone, decided = self._alone(world, item, [cure for cure in candidates if cure.rank == EARLIER])
+        return (alone, decided) if alone else (list(candidates[:1]), "")
 
-    def _alone(self, world: World, item: Property, candidates: Sequence[Cure]) -> list[Cure]:
-        """Return the cures that prevent a violation by themselves. Only those with the best rank are returned."""
-        found = list[Cure]()
-        for cure in candidates:
-            if found and cure.rank > found[0].rank:
-                break
-            if self._answer(world.having(cure), item) == "holds":
-                found.append(cure)
-        return found
+    def _alone(self, world: World, item: Property, candidates: Sequence[Cure]) -> tuple[list[Cure], str]:
+        """Return the cures that prevent a violation by themselves, and "alone". Only those with the best rank are
+        returned.
+
+        If this cannot be decided for a cure of a known cause, return it with an empty string. Cures that nobody has
+        named come after it, and to try all of them would take the time of many other searches.
+        """
+        for rank, cures in itertools.groupby(candidates, key=lambda cure: cure.rank):
+            answers = [(cure, self._answer(world.having(cure), item)) for cure in cures]
+            if found := [cure for cure, answer in answers if answer == "holds"]:
+                return found, "alone"
+            undecided = [cure for cure, answer in answers if answer == "not decided"]
+            if undecided and rank == KNOWN:
+                return undecided[:1], ""
+        return [], ""
 
     def _answer(self, world: World, item: Property) -> Answer:
-        result = self._explored(world.spec([item.name]), self.hunt.plan.deciding_seconds)
+        doing = f", with {' and '.join(cure.name for cure in world.cures)}"
+        result = self._explored(world.spec([item.name]), self.hunt.plan.deciding_seconds, doing)
         if _violation(result) is not None:
             return "violated"
         return "holds" if result.exhausted else "not decided"
 
-    def _explored(self, spec: Spec[Any], seconds: float) -> Result:
+    def _explored(self, spec: Spec[Any], seconds: float, doing: str = "") -> Result:
         limits = Limits(max_seconds=self._within(seconds))
-        return _uninterrupted(self.hunt.explore(spec, limits, self.hunt.watch(self._label)))
+        return _uninterrupted(self.hunt.explore(spec, limits, self.hunt.watch(self._label + doing)))
 
     def _walked(self, spec: Spec[Any]) -> Result:
         limits = Limits(max_seconds=self._within(self.hunt.plan.random_seconds))

@@ -180,8 +180,9 @@ class HuntReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every search of the plan was completed."""
-        return not any(spec.left or spec.incomplete for spec in self.specs)
+        """Whether every search of the plan was completed, and every cause was decided."""
+        decided = all(cause.decided for spec in self.specs for cause in spec.causes)
+        return decided and not any(spec.left or spec.incomplete for spec in self.specs)
 
     @property
     def is_as_expected(self) -> bool:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import click
 from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.table import Column
 
 from leadline.checker.engines import memory
 from leadline.checker.result import Statistics
@@ -84,7 +85,7 @@ def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statisti
     if not out.is_terminal or is_plain(out):
         yield _in_lines(what, min(every, PLAIN_SECONDS) if out.is_terminal else every)
         return
-    line = TextColumn("{task.description}", markup=False)
+    line = TextColumn("{task.description}", markup=False, table_column=Column())  # which wraps long lines
     with Progress(SpinnerColumn(), line, console=out, transient=True) as progress:
         task = progress.add_task(what)
 

@@ -140,6 +140,18 @@ def test_one_cause_does_not_hide_the_next(tmp_path: Path) -> None:
     assert "leadline explore boiler.py:spec -i safe -b heats=2" in out
 
 
+def test_a_known_cause_that_is_not_decided_is_named_before_others_are_tried(tmp_path: Path) -> None:
+    """It is named by its ticket, because it makes the trace impossible. But nothing shows that this is the cause."""
+    heat = CURES.split('[[cures]]\nname = "seal"')[0]
+    plan = "deciding_seconds = 1e-9\nrandom_seconds = 0\n" + PLAN.split('[[failures]]\nname = "leak"')[0] + heat
+    code, found, out = hunted(tmp_path, plan=plan)
+    (cause,) = found["specs"][0]["causes"]
+    assert (cause["name"], cause["ticket"], cause["decided"]) == ("thermostat", "HEAT-1", False)
+    assert "safe has a trace that is impossible (nothing more was decided) with thermostat" in out
+    assert [search["verdict"] for search in found["specs"][0]["searches"]] == ["holds"] * 3
+    assert code == 3, "every search is complete, but a cause is not decided"
+
+
 def test_every_cause_with_a_name_is_as_expected(tmp_path: Path) -> None:
     code, found, _ = hunted(tmp_path, plan=PLAN + CURES.replace("without", 'by_design = "boilers leak"\nwithout'))
     assert code == 0
