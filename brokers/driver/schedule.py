@@ -141,9 +141,9 @@ def _shutdown_in_kraft(trace: Trace[Partition], number: int) -> Iterator[_Confli
     that it elected instead (`BrokerHeartbeatManager.calculateNextBrokerState`). The model waits for nobody.
     """
     before = trace.states[number - 1]
-    epoch, leader = before.quorum.epoch, before.quorum.leader
-    for broker in range(len(before.replicas)) if leader is not None else ():
-        learns = _learns(trace, broker, epoch, leader)
+    epoch = before.quorum.epoch
+    for broker in range(len(before.replicas)):
+        learns = _learns(trace, broker, epoch, before.quorum.leader)
         if before.considers_alive(broker) and trace.spec.take(learns, before):
             reason = f"the controller waits until broker {broker} has learned of epoch {epoch}"
             yield _Conflict(number, reason, _with_step_at(trace, learns, number - 1))
@@ -317,7 +317,7 @@ _CHECKS: dict[str, dict[str, _Check]] = {
 }
 
 
-def _learns(trace: Trace[Partition], broker: int, epoch: int, leader: int) -> Instance:
+def _learns(trace: Trace[Partition], broker: int, epoch: int, leader: int | None) -> Instance:
     name = "become_leader" if leader == broker else "become_follower"
     return next(each for each in trace.spec.instances if _is(each, name, (broker, epoch)))
 

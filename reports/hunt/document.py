@@ -34,7 +34,6 @@ def hunt_document(report: HuntReport, links: Links | None = None) -> Document:
     """Return the document of a hunt.
 
     Parameters:
-        report: the hunt.
         links: the links to the traces, if the document is shown together with them.
     """
     said = [Paragraph(words(line)) for line in lines(report)]

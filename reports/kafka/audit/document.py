@@ -49,7 +49,6 @@ def audit_page(title: str, result: AuditResult, examples: Sequence[Counterexampl
 
     Parameters:
         title: the title of the page.
-        result: the audit.
         examples: the counterexamples that match the findings, whose traces the page shows.
     """
     chapters = [
@@ -71,7 +70,6 @@ def audit_document(
 
     Parameters:
         title: the title of the document.
-        result: the audit.
         examples: the counterexamples that match the findings. The first one is shown.
         most: the maximum numbers of partitions with errors and of notes, and of findings of one partition.
         links: the links to the traces of the counterexamples, keyed by title, if they are shown with the document.

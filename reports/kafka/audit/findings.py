@@ -25,7 +25,6 @@ class AuditReport:
 
     Attributes:
         directories: the names of the audited directories, as one line of text.
-        result: the audit.
         examples: the counterexamples that match the findings of the audit.
     """
 
