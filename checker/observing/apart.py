@@ -6,32 +6,16 @@ learns a separate decision tree for each position. A leaf of this tree says at w
 
 This requires that no other information passes from a block to a later block. The value of a variable must be immutable
 or a part of the state; see `carried`. The code must not be able to change an object that outlives a block; see
-`lasting`. Otherwise, the predicate is not divided.
+`Reach.lasting`. Otherwise, the predicate is not divided.
 """
 
 from __future__ import annotations
 
 import ast
-import collections
-import dis
 import enum
 import functools
-import re
-from collections.abc import Callable, Mapping, Sequence
-from types import (
-    BuiltinFunctionType,
-    CodeType,
-    FunctionType,
-    GenericAlias,
-    GetSetDescriptorType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    MethodType,
-    MethodWrapperType,
-    ModuleType,
-    UnionType,
-    WrapperDescriptorType,
-)
+from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import attrs
@@ -39,7 +23,6 @@ import attrs
 from leadline.checker.bag import Bag
 from leadline.checker.map import Map
 from leadline.checker.observing.collection_views import CollectionView
-from leadline.checker.observing.constructs import CHANGEABLE
 from leadline.checker.observing.lazy import lazy_instances
 from leadline.checker.observing.nodes import NODES, Node, can_be_taken_apart, copies_unread
 from leadline.checker.observing.recording import Recorder
@@ -48,8 +31,6 @@ from leadline.checker.observing.tuple_views import TupleView
 from leadline.checker.source.blocks import FALSE, NEITHER, TRUE, Block, Place, Variable, Whole
 from leadline.checker.source.control_flow import FlowGraph
 from leadline.checker.source.running import MOST_STEPS, Carried, Key, Runner
-from leadline.checker.support.inspection import is_a
-from leadline.checker.values import is_of_library
 
 
 class Position(NamedTuple):
@@ -311,55 +292,3 @@ _ATOMS = frozenset((int, bool, str, bytes, type(None)))
 
 _named: dict[str, Any] = {}
 """The classes of values that were carried, by name."""
-
-
-# --- what outlives a block ---
-
-_IMMUTABLE: tuple[type, ...] = (
-    *(int, bool, str, bytes, float, complex, type(None), type(Ellipsis), type(NotImplemented)),
-    *(tuple, frozenset, range, slice, type, enum.Enum, Bag, Map, re.Pattern, CodeType, GenericAlias, UnionType),
-    *(FunctionType, MethodType, BuiltinFunctionType, ModuleType, property, staticmethod, classmethod),
-    *(functools.partial, functools.cached_property, type(vars(collections.namedtuple("_Named", ["item"]))["item"])),
-    *(GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType),
-)
-_LIBRARIES = ("typing", "attr", "leadline.checker")
-"""The packages whose objects do not carry information from one call to another."""
-
-
-_PREFIXES = tuple(f"{name}." for name in _LIBRARIES)
-
-
-def lasting(values: Sequence[object], stored: Sequence[str]) -> str:
-    """Return a description of an object that the code could change, or an empty string if there is none.
-
-    Parameters:
-        values: the objects that the code can reach besides its own variables; see `Reach.met`.
-        stored: the names of the attributes to which the code assigns.
-    """
-    if stored:
-        return f"the attribute {min(stored)}, which is assigned"
-    for value in values:
-        if is_a(value, FunctionType):
-            code: CodeType = value.__code__  # type: ignore[attr-defined]
-            if changed := _assigned_free(code, frozenset(code.co_freevars)):
-                return f"the variable {changed}, which {code.co_name} assigns"
-        elif not _is_immutable(type(value)):
-            return f"an object of type {type(value).__name__}, {CHANGEABLE}"
-    return ""
-
-
-def _is_immutable(kind: type) -> bool:
-    if issubclass(kind, _IMMUTABLE) or is_of_library(kind) or f"{kind.__module__}.".startswith(_PREFIXES):
-        return True
-    return attrs.has(kind) and attrs.inspect(kind).is_frozen
-
-
-@functools.lru_cache(maxsize=4096)
-def _assigned_free(code: CodeType, names: frozenset[str]) -> str:
-    for step in dis.get_instructions(code):
-        if step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in names:
-            return str(step.argval)
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType) and (found := _assigned_free(inner, names.intersection(inner.co_freevars))):
-            return found
-    return ""

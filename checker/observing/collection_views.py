@@ -61,6 +61,9 @@ class CollectionView(StandIn):
     def __class__(self) -> type:
         return self._node.cls
 
+    def is_fixed(self) -> bool:
+        return not self._changes
+
     def _count(self, member: object) -> Any:
         """Return the count of a member; see `Collection`."""
         member = self._recorder.ordinary(member)
@@ -153,9 +156,13 @@ class _Members:
             conditions: list[Callable[[Any], bool]] = []
             if self._filter is not None:
                 frame = sys._getframe(1)
-                self._code, conditions = frame.f_code, self._filter.bind(frame)
-                if len(conditions) < len(self._filter.asked):
-                    self._note(len(conditions))
+                self._code, lasting = frame.f_code, self._view._recorder.lasting
+                if lasting:
+                    self._note(0, lasting)
+                else:
+                    conditions = self._filter.bind(frame)
+                    if len(conditions) < len(self._filter.asked):
+                        self._note(len(conditions))
             self._members = self._found(conditions)
         return next(self._members)
 
@@ -202,16 +209,17 @@ class _Members:
                 return None  # if the collection contains the member, the loop itself raises the exception
         return True
 
-    def _note(self, number: int) -> None:
+    def _note(self, number: int, why: str = "") -> None:
         """Record an unsupported condition, which makes the loop read more members than necessary.
 
         Parameters:
             number: the index of the condition in `Filter.asked`.
+            why: what to record instead of the condition.
         """
         assert self._filter is not None
         assert self._code is not None
         text, line = self._filter.asked[number]
-        self._view._recorder.constructs.add(Construct.of(text, self._code, line))
+        self._view._recorder.constructs.add(Construct.of(why or text, self._code, line))
 
 
 class SetView(CollectionView, Set[object]):

@@ -31,6 +31,10 @@ class StandIn:
 
     __slots__ = ()
 
+    def is_fixed(self) -> bool:
+        """Return whether the object is certain to be a part of a state, without values that the code has put in."""
+        return False
+
 
 class Kinds:
     """Collects the classes, functions and modules that occur in the values of a search. A spec can reach more code

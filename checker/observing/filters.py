@@ -11,10 +11,18 @@ kinds need not be read, because the loop skips them. The filter of a loop consis
 Filters are read from the source code of the running function, provided that the source compiles to the instructions
 that are running.
 
-A filter is evaluated before the loop starts. It must therefore be supported by `conditions`, and its result must not
-change while the loop runs: the loop must not assign to the names in it, and a generator expression must be consumed
-immediately. The variable of a ``for`` loop must not be read after the loop, because it then contains the last member.
-If the analysis cannot prove that these requirements are met, the loop reads all members.
+A filter is evaluated before the loop starts, for all known members of the collection, whether or not the collection
+contains them in the current state. That must have no effect, and give the same result as in the loop:
+
+- the code must not be able to change an object that outlives the call, as when a predicate is divided; see
+  `Reach.lasting`;
+- the values of the names in a condition must not be able to change, and the loop must not assign to these names;
+- a condition must not call functions, except ``len`` and ``isinstance``, as a call might not end for such a member;
+- a generator expression must be consumed immediately, and the variable of a ``for`` loop must not be read after the
+  loop, because it then contains the last member.
+
+If the analysis cannot prove that these requirements are met, the loop reads all members. If a condition raises an
+exception for a member, the loop reads this member, and raises the exception if the collection contains it.
 """
 
 from __future__ import annotations
@@ -29,11 +37,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType, FrameType, FunctionType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from leadline.checker.observing.conditions import CHECKS, NotTaken, checked
+from leadline.checker.observing.domains import StandIn
+from leadline.checker.observing.lazy import lazy_instances
 from leadline.checker.source.files import SCOPES, Source, assigned_in, codes_in, names_in, source_in
 from leadline.checker.source.fragments import compiled_alone, function_code
+from leadline.checker.values import ATOMS, first_unfit
+
+if TYPE_CHECKING:
+    pass
 
 LONGEST = 60
 """The maximum number of characters of a condition in reports."""
@@ -87,7 +100,8 @@ class Filter(NamedTuple):
     def bind(self, frame: FrameType) -> list[Condition]:
         """Return functions that evaluate the conditions with the current values of the names in them.
 
-        If a condition contains a name whose value is unknown, this condition and all later conditions are left out.
+        If a condition contains a name whose value is unknown or may change, this condition and all later conditions are
+        left out.
 
         Parameters:
             frame: the frame of the function that contains the loop.
@@ -99,10 +113,12 @@ class Filter(NamedTuple):
             if self.suspends and not set(own).isdisjoint(frame.f_code.co_freevars):
                 break
             values = [local.get(name, _UNKNOWN) for name in own]
+            if not all(map(_is_fixed, values)):
+                break
             values += [frame.f_globals.get(name, frame.f_builtins.get(name, _UNKNOWN)) for name in other]
             if any(value is _UNKNOWN for value in values):
                 break
-            found.append(_bound(FunctionType(code, CHECKS), values))
+            found.append(_bound(FunctionType(code, {}), values))
         return found
 
 
@@ -111,6 +127,25 @@ def _bound(function: Callable[..., Any], values: list[Any]) -> Condition:
 
 
 _UNKNOWN: Any = object()
+
+
+def _is_fixed(value: Any) -> bool:
+    """Return whether a value cannot change: it is a part of a state, or could be one."""
+    kind: type = type(value)
+    if kind in ATOMS:
+        return True
+    if id(value) in lazy_instances:
+        return lazy_instances[id(value)][3] is None
+    if issubclass(kind, StandIn):
+        return kind.is_fixed(value)
+    if kind is tuple:
+        return all(map(_is_fixed, value))
+    try:
+        hash(value)  # lists, sets and dicts do not have a hash
+    except TypeError:
+        return False
+    return value is not _UNKNOWN and first_unfit(value) is None
+
 
 _are_off = ContextVar("_are_off", default=False)
 
@@ -408,14 +443,23 @@ def _taken(tests: Iterable[ast.expr], target: ast.expr, assigned: frozenset[str]
     ):
         return ()
     for test in tests:
-        try:
-            condition = checked(test)
-        except NotTaken:
+        if not _is_supported(test) or (names_in(test) - names_in(target)) & assigned:
             break
-        if (names_in(test) - names_in(target)) & assigned:
-            break
-        found.append(condition)
+        found.append(test)
     return tuple(found)
+
+
+def _is_supported(condition: ast.expr) -> bool:
+    """Return whether a condition is an expression that calls no function, and that does not depend on where it is."""
+    for node in ast.walk(condition):
+        match node:
+            case ast.Call(func=ast.Name(id="len" | "isinstance")):
+                pass
+            case ast.Call() | ast.Lambda() | ast.NamedExpr() | ast.Yield() | ast.YieldFrom() | ast.Await():
+                return False
+            case ast.Name(id=name) | ast.Attribute(attr=name) if name[:2] == "__" and name[-2:] != "__":
+                return False  # in a class, Python changes this name
+    return not any(isinstance(node, _COMPREHENSIONS) for node in ast.walk(condition))
 
 
 def _is_continue(body: list[ast.stmt]) -> bool:
@@ -436,12 +480,9 @@ def _compiled(
         The code of the function, the local names in the condition, and the global names in the condition.
     """
     local = {*running.co_varnames, *running.co_cellvars, *running.co_freevars}
-    names = names_in(condition) - names_in(target) - CHECKS.keys()
+    names = names_in(condition) - names_in(target)
     own, other = tuple(sorted(names & local)), tuple(sorted(names - local))
     arguments = ast.arguments([], [ast.arg(_MEMBER), *map(ast.arg, own + other)], None, [], [], None, [])
-    member: ast.expr = ast.Name(_MEMBER, ast.Load())
-    if isinstance(target, ast.Tuple):
-        member = ast.Call(ast.Name("__plain_tuple", ast.Load()), [member], [])
-    assignment = ast.copy_location(ast.Assign([target], member), target)
+    assignment = ast.copy_location(ast.Assign([target], ast.Name(_MEMBER, ast.Load())), target)
     code = function_code("filter", arguments, [assignment, ast.Return(condition)], running.co_filename)
     return code, own, other

@@ -10,8 +10,11 @@ these names in every class that it finds.
 from __future__ import annotations
 
 import builtins
+import collections
 import dis
+import enum
 import functools
+import re
 import weakref
 from collections.abc import Iterable, Sequence
 from types import (
@@ -26,6 +29,7 @@ from types import (
     MethodType,
     MethodWrapperType,
     ModuleType,
+    UnionType,
     WrapperDescriptorType,
 )
 from typing import Any
@@ -35,10 +39,11 @@ import attrs
 from leadline.checker.bag import Bag
 from leadline.checker.map import Map
 from leadline.checker.observing import opcodes
-from leadline.checker.observing.constructs import Construct
+from leadline.checker.observing.constructs import CHANGEABLE, Construct
 from leadline.checker.observing.objects import Origin, Walk, origin, referents
 from leadline.checker.observing.recording import Precision
 from leadline.checker.support.inspection import is_a, stored
+from leadline.checker.values import is_of_library
 
 _BUILTINS = {
     Precision.COPIES: (
@@ -130,6 +135,17 @@ _GENERIC = (list, tuple, dict, set, frozenset)
 """The classes of which calling an alias such as ``set[int]`` only creates an instance."""
 
 
+_IMMUTABLE: tuple[type, ...] = (
+    *(int, bool, str, bytes, float, complex, type(None), type(Ellipsis), type(NotImplemented)),
+    *(tuple, frozenset, range, slice, type, enum.Enum, Bag, Map, re.Pattern, CodeType, GenericAlias, UnionType),
+    *(FunctionType, MethodType, BuiltinFunctionType, ModuleType, property, staticmethod, classmethod),
+    *(functools.partial, functools.cached_property, type(vars(collections.namedtuple("_Named", ["item"]))["item"])),
+    *(GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType),
+)
+_STATELESS = ("typing.", "attr.", "leadline.checker.")
+"""The packages whose objects do not carry information from one call to another."""
+
+
 def _by_name(table: dict[Precision, str]) -> dict[str, Precision]:
     return {name: precision for precision, names in table.items() for name in names.split()}
 
@@ -162,6 +178,7 @@ class Reach:
         self._global_names: set[str] = set()
         self._in_place = self._or_is_passed = False
         self._held: list[tuple[str, object]] = []
+        self._lasting: str | None = None
         self.extend([function, *given])
 
     def __getstate__(self) -> dict[str, object]:
@@ -174,20 +191,32 @@ class Reach:
         self._named_in, self._held = {}, []
 
     @property
-    def met(self) -> list[object]:
-        """All objects that the code can reach through names, default values, classes and the given objects."""
+    def lasting(self) -> str:
+        """A description of an object that the code could change and that outlives a call, or an empty string if there
+        is none.
+        """
+        if self._lasting is None:
+            self._lasting = self._changeable()
+        return self._lasting
+
+    def _changeable(self) -> str:
+        if self._stored:
+            return f"the attribute {min(self._stored)}, which is assigned"
         if not self._walk.met:  # unpickled
             self.extend([])
-        held = [inner for name, inner in self._held if self._walk.uses(name)]
-        return [*self._walk.met.values(), *held]
-
-    @property
-    def stored(self) -> list[str]:
-        """The names of the attributes that the code assigns to or deletes."""
-        return sorted(self._stored)
+        held = (inner for name, inner in self._held if self._walk.uses(name))
+        for value in (*self._walk.met.values(), *held):
+            if is_a(value, FunctionType):
+                code: CodeType = value.__code__  # type: ignore[attr-defined]
+                if changed := _assigned_free(code, frozenset(code.co_freevars)):
+                    return f"the variable {changed}, which {code.co_name} assigns"
+            elif not _is_immutable(type(value)):
+                return f"an object of type {type(value).__name__}, {CHANGEABLE}"
+        return ""
 
     def extend(self, values: Sequence[object]) -> None:
         """Search the code of additional objects that the function can receive."""
+        self._lasting = None
         self._walk.meet(*([] if self._walk.met else self._roots), *values)
         self._roots += values
         self._walk.run()
@@ -448,3 +477,20 @@ def _package_of(module: str) -> str:
     """Return the top-level package of a module. The subpackages of leadline count as separate packages."""
     names = module.split(".")
     return ".".join(names[: 1 + (names[0] == "leadline")])
+
+
+def _is_immutable(kind: type) -> bool:
+    if issubclass(kind, _IMMUTABLE) or is_of_library(kind) or f"{kind.__module__}.".startswith(_STATELESS):
+        return True
+    return attrs.has(kind) and attrs.inspect(kind).is_frozen
+
+
+@functools.lru_cache(maxsize=4096)
+def _assigned_free(code: CodeType, names: frozenset[str]) -> str:
+    for step in dis.get_instructions(code):
+        if step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in names:
+            return str(step.argval)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType) and (found := _assigned_free(inner, names.intersection(inner.co_freevars))):
+            return found
+    return ""

@@ -68,6 +68,8 @@ class Recorder:
         layout: the layout of the states.
         rows: the row of each state: the indices of the values in its slots.
         precision: the precision with which reads are recorded.
+        lasting: an object that the code could change and that outlives the call, or an empty string; see
+            `Reach.lasting`.
 
     Attributes:
         reads: the value index of each slot that was read, keyed by slot. The slots of the second state begin at
@@ -83,9 +85,10 @@ class Recorder:
         layout: Layout,
         *rows: Sequence[int],
         precision: Precision = Precision.ELEMENTS,
+        lasting: str = "",
     ) -> None:
         self._domains = layout.domains
-        self.layout, self.precision = layout, precision
+        self.layout, self.precision, self.lasting = layout, precision, lasting
         self.reads: dict[int, int] = {}
         self.looked_at = self.escaped = self._has_ended = False
         self.enumerated: set[Collection] = set()

@@ -85,6 +85,9 @@ class TupleView(StandIn, Sequence[object]):
     def __class__(self) -> type:
         return tuple
 
+    def is_fixed(self) -> bool:
+        return NODES.issuperset(map(type, self._items))
+
     def __len__(self) -> int:
         return len(self._items)
 

@@ -13,15 +13,15 @@ from attrs import evolve, frozen
 
 from leadline.checker import Bag, Map, Spec, Verdict, action, component, invariant
 from leadline.checker.engines import oracle
-from leadline.checker.engines.compiled import search
-from leadline.checker.engines.learning import calls
 from leadline.checker.engines.learning.tables import TransitionTables
+from leadline.checker.observing.reach import Reach
 from leadline.checker.result import UNDIVIDED, Statistics, WholeRead
 from leadline.checker.settings import CompiledSettings
 from leadline.checker.source.explain import false_condition
 from leadline.reports.runs.phrases import whole_read_text
 from tests.programs.properties import source
 from tests.programs.search import compare_properties
+from tests.specs import learning
 from tests.specs.going_wrong import ONLY_LEARNED
 
 pytestmark = pytest.mark.filterwarnings("ignore::SyntaxWarning")
@@ -108,18 +108,18 @@ def spec_with(*properties: Callable[..., Any]) -> Spec[State]:
 
 def test_a_conjunction_takes_as_few_calls_as_its_parts() -> None:
     settings = CompiledSettings(workers=1, tuning=EARLY)
-    found = search.explore(spec_with(*DIVIDED), settings=settings)
+    found = learning.explore(spec_with(*DIVIDED), settings=settings)
     expected = oracle.explore(spec_with(*DIVIDED))
     assert [item.verdict for item in found.properties] == [item.verdict for item in expected.properties]
     assert found.statistics.distinct == expected.statistics.distinct == (TOP + 1) ** 4
-    learning = found.statistics.learning
-    assert learning is not None
-    assert learning.called == 0
-    assert max(learning.properties.values()) < 200, sorted(learning.properties.items(), key=str)
+    learned = found.statistics.learning
+    assert learned is not None
+    assert learned.called == 0
+    assert max(learned.properties.values()) < 200, sorted(learned.properties.items(), key=str)
 
 
 def test_a_property_is_whole_until_it_pays() -> None:
-    found = search.explore(spec_with(by_all), settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED))
+    found = learning.explore(spec_with(by_all), settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED))
     assert found.statistics.learning is not None
     assert 40 < found.statistics.learning.properties["by_all"] < 100
 
@@ -311,7 +311,7 @@ def low_at_rest(state: State) -> bool:
 
 def test_a_property_at_rest_stays_whole() -> None:
     spec = attrs.evolve(spec_with(), actions=[up, lower], properties=[low_at_rest])
-    found = search.explore(spec, settings=CompiledSettings(workers=1, tuning=EARLY))
+    found = learning.explore(spec, settings=CompiledSettings(workers=1, tuning=EARLY))
     assert found.verdict is Verdict.HOLDS
     assert "low_at_rest" not in [name for read in found.statistics.whole_reads for name in read.used_by]
 
@@ -319,10 +319,10 @@ def test_a_property_at_rest_stays_whole() -> None:
 def test_a_list_that_outlives_a_part_would_make_it_wrong() -> None:
     spec, settings = spec_with(with_shared_list), CompiledSettings(workers=1, tuning=EARLY)
     (expected,) = oracle.explore(spec).properties
-    (found,) = search.explore(spec, settings=settings).properties
+    (found,) = learning.explore(spec, settings=settings).properties
     assert list(map(len, found.traces)) == list(map(len, expected.traces)) == [4]
-    with mock.patch.object(calls, "lasting", return_value=""):
-        (broken,) = search.explore(spec, settings=settings).properties
+    with mock.patch.object(Reach, "lasting", ""):
+        (broken,) = learning.explore(spec, settings=settings).properties
     assert not broken.traces
 
 

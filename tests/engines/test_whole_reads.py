@@ -16,7 +16,6 @@ import attrs
 import pytest
 
 from leadline.checker import Spec, action, component, fuzz, invariant, put
-from leadline.checker.engines.compiled import search
 from leadline.checker.result import Limits, Statistics, WholeRead
 from leadline.checker.settings import CompiledSettings, RandomSettings
 from leadline.reports.runs.phrases import statistics_lines
@@ -42,6 +41,13 @@ def is_large(n: int) -> bool:
 
 def by_condition(state: State) -> bool:
     return not any(is_large(n) and n > 9 for n in state.seen)
+
+
+LIMITS = [9]
+
+
+def by_changeable_object(state: State) -> bool:
+    return not any(n > LIMITS[0] for n in state.seen)
 
 
 def by_early_exit(state: State) -> bool:
@@ -93,7 +99,7 @@ def statistics_of(function: Callable[[Any], bool]) -> Statistics:
         actions=[see],
         properties=[invariant("it is fine")(function)],
     )
-    return search.explore(spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)).statistics
+    return learning.explore(spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)).statistics
 
 
 def line_of(function: Callable[..., object], text: str) -> int:
@@ -105,6 +111,12 @@ def line_of(function: Callable[..., object], text: str) -> int:
     ("function", "construct", "text", "reads"),
     [
         (by_condition, "the condition is_large(n)", "is_large(n)", "every member of a collection"),
+        (
+            by_changeable_object,
+            "an object of type list, which could be changed",
+            "n > LIMITS",
+            "every member of a collection",
+        ),
         (by_early_exit, "break in a loop", "break", "every member of a collection"),
         (by_variable, "n, which is read outside of its loop", "for n in", "every member of a collection"),
         (by_library, "json.dumps", "json.dumps", "whole tuples and collections"),
@@ -140,7 +152,7 @@ def test_a_recorded_call_that_fails_is_reported_with_its_line() -> None:
             yield attrs.evolve(state, parts=(1, 1))
 
     spec = Spec(name="seen", initial_states=lambda _: [State()], actions=[see, look])
-    found = search.explore(spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)).statistics.whole_reads
+    found = learning.explore(spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)).statistics.whole_reads
     place = ("test_a_recorded_call_that_fails_is_reported_with_its_line.<locals>.look", Path(__file__).name)
     assert [read[:4] for read in map(attrs.astuple, found)] == [
         ("a use of a part of the state that cannot be recorded", *place, line_of(look.function, "if copies"))

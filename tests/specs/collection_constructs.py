@@ -24,6 +24,11 @@ class Message:
     kind: str
     ballot: int
 
+    @property
+    def share(self) -> float:
+        """It cannot be computed for some messages, which are in few states."""
+        return 6 / (self.ballot - 1)
+
 
 @frozen
 class State:
@@ -116,6 +121,26 @@ def _condition_that_changes(s: State) -> frozenset[int]:
                 grew |= m.ballot not in reached
                 reached.add(m.ballot)
     return frozenset(reached)
+
+
+def _list_that_grows(s: State) -> int:
+    reached, found = [0], 0
+    for _ in range(3):
+        for m in s.sent:
+            if m.ballot in reached or m.ballot - 2 in reached:
+                reached.append(m.ballot)
+                found += 1
+    return found
+
+
+def _list_in_a_tuple(s: State) -> int:
+    reached, found = ("x", [0]), 0
+    for _ in range(3):
+        for m in s.sent:
+            if m.ballot in reached[1] or m.ballot - 2 in reached[1]:
+                reached[1].append(m.ballot)
+                found += 1
+    return found
 
 
 def _rebound(s: State) -> int:
@@ -247,6 +272,11 @@ CONSTRUCTS: dict[str, Callable[[Any], Any]] = {
     "for, continue": _for_continue,
     "maximum": _running_maximum,
     "changing condition": _condition_that_changes,
+    "list that grows": _list_that_grows,
+    "list in a tuple": _list_in_a_tuple,
+    "condition with a property": lambda s: sum(m.ballot for m in s.sent if m.kind == "ask" and m.share > 0),
+    "condition that raises": lambda s: sum(m.ballot for m in s.sent if m.share > 0),
+    "condition with an operator": lambda s: sum(m.ballot for m in s.sent if (m.ballot * 3) % 2 == 0),
     "rebound name": _rebound,
     "lazy generator": _lazy_generator,
     "nonlocal": _nonlocal,

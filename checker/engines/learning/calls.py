@@ -21,7 +21,7 @@ from leadline.checker.content import content
 from leadline.checker.engines.purity import BY_IDENTITY, Purity, fresh
 from leadline.checker.engines.verdicts import predicate, verdict
 from leadline.checker.errors import SpecError
-from leadline.checker.observing.apart import Divided, Position, Run, lasting
+from leadline.checker.observing.apart import Divided, Position, Run
 from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.filters import are_off
 from leadline.checker.observing.layout import Layout
@@ -221,8 +221,8 @@ class Caller(Generic[S]):
             if reach.precision < self.precision[tree]:
                 self.lowered_by[tree] = self._in_function(tree, reach.because)
             self.precision[tree] = min(self.precision[tree], reach.precision)
-            if self.apart[tree] and (changed := lasting(reach.met, reach.stored)):
-                self._remains_whole(tree, Whole(changed))
+            if self.apart[tree] and reach.lasting:
+                self._remains_whole(tree, Whole(reach.lasting))
         self._looks_at_identity = self._may_look_at_identity()
 
     def _may_look_at_identity(self) -> list[bool]:
@@ -288,7 +288,7 @@ class Caller(Generic[S]):
                 raise Whole("a predicate that is not a Python function")
             if self.precision[tree] < Precision.ELEMENTS or self.check_of(tree).at_rest:
                 raise Whole("")  # whether a state is at rest is no part of the predicate
-            if changed := lasting(self._reach[tree].met, self._reach[tree].stored):
+            if changed := self._reach[tree].lasting:
                 raise Whole(changed)
             self._divided[tree] = Divided(function, given)
         except Whole as error:
@@ -303,7 +303,7 @@ class Caller(Generic[S]):
             self.whole_because[tree] = Construct.of(error.text, code, error.line or None)
 
     def _recorder(self, tree: int, rows: tuple[Row, ...]) -> Recorder:
-        return Recorder(self.layout, *rows, precision=self.precision[tree])
+        return Recorder(self.layout, *rows, precision=self.precision[tree], lasting=self._reach[tree].lasting)
 
     def _take(self, tree: int, row: Row) -> Call:
         """Call an action on a real state, and again on a lazy state to record the slots that it reads."""
