@@ -452,8 +452,8 @@ def test_without_the_compiler_states_are_explored_by_calls_but_cannot_be_saved(
 ) -> None:
     settings = learning(settings)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "leadline.checker.engines.compiled.search", None)
-    monkeypatch.delattr("leadline.checker.engines.compiled.search", raising=False)
+    monkeypatch.setitem(sys.modules, "leadline.checker.engines.compiled.packed_form", None)
+    monkeypatch.delattr("leadline.checker.engines.compiled.packed_form", raising=False)
     if settings.checkpoint is not None:
         with pytest.raises(LeadlineError, match="checkpoints require Numba, which cannot be loaded"):
             compiled.explore(CHAIN, settings=settings)

@@ -9,12 +9,12 @@ import attrs
 import pytest
 
 from leadline.checker import Result, Spec, SpecError, action, eventually, invariant
-from leadline.checker.engines.compiled import search
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.compiled.state_graph import PackedGraph
 from leadline.checker.observing.domains import Domain
 from leadline.checker.result import Verdict
 from leadline.checker.settings import CompiledSettings, Tuning
+from tests.specs import learning
 from tests.specs.going_wrong import ONLY_LEARNED
 from tests.specs.grid import grid
 
@@ -22,7 +22,7 @@ NET_ONLY = attrs.evolve(ONLY_LEARNED, verify=None)
 
 
 def searched(spec: Spec[Any], tuning: Tuning) -> Result:
-    return search.explore(spec, settings=CompiledSettings(workers=1, tuning=tuning))
+    return learning.explore(spec, settings=CompiledSettings(workers=1, tuning=tuning))
 
 
 @attrs.frozen
@@ -63,7 +63,7 @@ def test_the_stored_states_of_a_sound_search_are_the_same() -> None:
     found = searched(grid(40), NET_ONLY).statistics.verified
     assert found is not None
     assert (found.states, found.graph) == (149, 0)  # 30 of 30, and 30 more for each factor of e up to 1,600
-    every = search.explore(grid(20), settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED, verify=1.0))
+    every = learning.explore(grid(20), settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED, verify=1.0))
     assert every.statistics.verified is not None
     assert every.statistics.verified.states == 400
 

@@ -11,10 +11,10 @@ from attrs import evolve, frozen
 
 from leadline.checker import Bag, Limits, Map, Spec, SpecError, action, component, constant, invariant
 from leadline.checker.engines import oracle
-from leadline.checker.engines.compiled import search
 from leadline.checker.engines.learning.calls import Caller
 from leadline.checker.engines.learning.learn_or_call import Effort
 from leadline.checker.settings import CompiledSettings, Tuning
+from tests.specs import learning
 
 NEVER = CompiledSettings(workers=1, tuning=Tuning(block=20, alone=5, many_values=3, verify=1.0))
 
@@ -84,7 +84,7 @@ def test_steps_and_verdicts_are_those_of_the_oracle(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Caller, "_direct", counted)
     limits = Limits(keep_going=True)
-    result = search.explore(SPEC, limits, settings=NEVER)
+    result = learning.explore(SPEC, limits, settings=NEVER)
     assert told(result) == told(oracle.explore(SPEC, limits))
     assert result.statistics.calls == 0
     assert slow == 0  # no call went the way of errors
@@ -120,5 +120,5 @@ def test_errors_are_those_of_the_oracle(change: Any) -> None:
     with pytest.raises(SpecError) as expected:
         oracle.explore(spec, Limits(), tuning=Tuning(pure_states=1))
     with pytest.raises(SpecError) as found:
-        search.explore(spec, Limits(), settings=CompiledSettings(workers=1, tuning=Tuning(pure_states=1)))
+        learning.explore(spec, Limits(), settings=CompiledSettings(workers=1, tuning=Tuning(pure_states=1)))
     assert str(found.value) == str(expected.value)

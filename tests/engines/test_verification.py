@@ -12,7 +12,6 @@ import pytest
 
 from leadline.checker import Spec, SpecError, action, component, fuzz, invariant, step_invariant
 from leadline.checker.engines import oracle
-from leadline.checker.engines.compiled import search
 from leadline.checker.engines.learning import learn_or_call
 from leadline.checker.engines.learning.calls import Call, Caller, NotRecorded
 from leadline.checker.engines.learning.restart import Adjustments
@@ -20,6 +19,7 @@ from leadline.checker.observing import collection_views, filters, opcodes
 from leadline.checker.properties import Property
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
+from tests.specs import learning
 from tests.specs.going_wrong import ONLY_LEARNED
 from tests.specs.seeded_errors import is_noticed
 from tests.suite.samples import EVERY, sampled
@@ -102,7 +102,7 @@ def expected() -> Result:
 
 
 def searched(tuning: Tuning, verify: float | None = None) -> Result:
-    return search.explore(SPEC, settings=CompiledSettings(workers=1, tuning=tuning, verify=verify))
+    return learning.explore(SPEC, settings=CompiledSettings(workers=1, tuning=tuning, verify=verify))
 
 
 def test_without_the_net_a_seeded_error_is_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ def test_a_share_of_none_verifies_nothing() -> None:
 def test_which_applications_are_verified_depends_on_the_seed_only() -> None:
     counts = {searched(ONLY_LEARNED, verify=0.1).statistics.verified for _ in range(3)}
     assert len(counts) == 1
-    other = search.explore(
+    other = learning.explore(
         SPEC, settings=CompiledSettings(workers=1, tuning=attrs.evolve(ONLY_LEARNED, verify_seed=1), verify=0.1)
     )
     assert other.statistics.verified not in counts
@@ -178,7 +178,7 @@ def test_a_step_that_is_not_one_is_never_part_of_a_trace(monkeypatch: pytest.Mon
 
     seeded = Seeded(monkeypatch, 0, (5,), [(0, {0: 0})])
     spec = attrs.evolve(SPEC, properties=[slow])
-    found = search.explore(spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED))
+    found = learning.explore(spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED))
     truth = oracle.explore(spec)
     assert [len(item.traces[0]) for item in found.properties] == [len(item.traces[0]) for item in truth.properties]
     assert seeded.noticed <= 1
@@ -321,9 +321,9 @@ def test_the_net_alone_finds_what_the_lists_prevent(parts: tuple[Any, ...]) -> N
     spec = Spec(name="bits", initial_states=lambda _: [Bits()], actions=actions, properties=[item])
     truth = oracle.explore(spec).verdict
     assert truth is Verdict.VIOLATED
-    wrong = search.explore(spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED, verify=0.0))
+    wrong = learning.explore(spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED, verify=0.0))
     assert wrong.verdict is Verdict.HOLDS, "with the lists switched off, this is to go wrong"
-    found = search.explore(spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED, verify=1.0))
+    found = learning.explore(spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED, verify=1.0))
     assert found.verdict is truth
 
 

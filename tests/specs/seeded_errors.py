@@ -14,9 +14,9 @@ from unittest import mock
 import attrs
 import numpy as np
 
-from leadline.checker.engines.compiled import search
 from leadline.checker.engines.learning.comparison import Comparison
 from leadline.checker.settings import CompiledSettings
+from tests.specs import learning
 from tests.specs.going_wrong import ONLY_LEARNED
 from tests.specs.grid import grid
 
@@ -55,7 +55,7 @@ def is_noticed(size: int, seed: int) -> bool:
         mock.patch.object(Comparison, "property", property_compared),
     ):
         try:
-            search.explore(grid(size), settings=CompiledSettings(workers=1, tuning=tuning))
+            learning.explore(grid(size), settings=CompiledSettings(workers=1, tuning=tuning))
         except Noticed:
             return True
     return False

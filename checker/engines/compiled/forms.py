@@ -46,27 +46,24 @@ def explore(
     direct calls do not sort the next states.
 
     Parameters:
-        spec, limits, progress, settings: see `leadline.checker.engines.compiled.search.explore`.
+        spec: the spec to search.
+        limits: the limits of the search. By default, it stops at the first violation, or when most of the free memory
+            is used.
+        progress: a function that is called regularly with the current statistics.
+        settings: the settings of this engine.
 
     Returns:
         The same result as `leadline.checker.engines.oracle.explore`, except for the time and memory used.
 
     Raises:
-        SpecError, LeadlineError: see `leadline.checker.engines.compiled.search.explore`.
+        SpecError: if an action or a property raised an exception or is not a pure function.
+        LeadlineError: if the checkpoint folder cannot be written, is in use, belongs to a different search, or is
+            damaged.
     """
-    limits, settings = limits or Limits(), settings or CompiledSettings()
-    is_saved = settings.checkpoint is not None or settings.resume is not None
-    if is_saved or settings.tuning.in_order or not settings.tuning.learn_after:
-        try:
-            from leadline.checker.engines.compiled import search  # this import loads the compiler
-        except (ImportError, OSError, MemoryError) as error:  # for example, because of `ulimit -v`
-            if is_saved:
-                raise LeadlineError(f"checkpoints require Numba, which cannot be loaded: {error}") from error
-            _not_compiled(error)
-        else:
-            return _of_this_engine(search.explore(spec, limits, progress, settings), settings)
-    forms = _Forms(spec, limits, progress, settings)
-    return _of_this_engine(forms.explore(), settings)
+    settings = settings or CompiledSettings()
+    result = _Forms(spec, limits or Limits(), progress, settings).explore()
+    shown = {} if settings.workers is None else {"workers": settings.workers}
+    return attrs.evolve(result, engine="compiled", settings=shown)
 
 
 class _Forms(Generic[S]):
@@ -75,10 +72,12 @@ class _Forms(Generic[S]):
     def __init__(self, spec: Spec[S], limits: Limits, progress: Progress | None, settings: CompiledSettings) -> None:
         tuning = settings.tuning if settings.verify is None else attrs.evolve(settings.tuning, verify=settings.verify)
         self._spec, self._limits, self._progress, self._tuning = spec, limits, progress, tuning
-        self._count = settings.workers
+        self._settings = settings
+        self._is_saved = settings.checkpoint is not None or settings.resume is not None
         self._processes: Callable[[], Sequence[int]] = tuple
         self._budget = Budget(limits, lambda: self._processes())
-        self._policy: Objects | None = Objects(spec, tuning.learn_after) if tuning.learn_after else None
+        is_packed = self._is_saved or tuning.in_order or not tuning.learn_after
+        self._policy: Objects | None = None if is_packed else Objects(spec, tuning.learn_after)
         self._adjustments: Adjustments | None = None
         self._packed_before: Statistics | None = None
 
@@ -95,8 +94,9 @@ class _Forms(Generic[S]):
     def _search(self, initials: int) -> Result:
         cls = search_class(self._limits)
         search: OracleSearch[S] = cls(self._spec, self._limits, self._progress, self._budget, self._look, self._tuning)
-        is_large = calls_by_oracle(self._spec, initials, initials, 0) >= self._tuning.learn_after > 0
-        ended: Result | OracleSearch[S] = self._in_words(search) if is_large and self._limits.depth != 1 else search
+        is_large = calls_by_oracle(self._spec, initials, initials, 0) >= self._tuning.learn_after
+        is_packed = self._policy is None or (is_large and self._limits.depth != 1)
+        ended: Result | OracleSearch[S] = self._in_words(search) if is_packed else search
         while isinstance(ended, OracleSearch):
             objects: OracleSearch[S] = ended
             try:
@@ -117,10 +117,13 @@ class _Forms(Generic[S]):
                 return self._with_learning(objects.ended(stop))
             from leadline.checker.engines.compiled import packed_form
         except (ImportError, OSError) as error:
-            _not_compiled(error)
+            if self._is_saved:
+                raise LeadlineError(f"checkpoints require Numba, which cannot be loaded: {error}") from error
+            _log.warning("Numba cannot be loaded, so the search is not compiled and may be slower: %s", error)
             self._policy = None
             return objects
-        form = packed_form.PackedForm(objects, self._made(objects.statistics), self._adjustments, self._count)
+        made, may_return = self._made(objects.statistics), self._policy is not None
+        form = packed_form.PackedForm(objects, made, self._adjustments, self._settings, may_return=may_return)
         self._processes = form.processes
         ended = form.run()
         if isinstance(ended, Stop):
@@ -155,12 +158,3 @@ def _load_compiler() -> None:
         from leadline.checker.engines.compiled import packed_form  # noqa: F401
     except MemoryError as error:  # for example, because of `ulimit -v`
         raise ImportError(str(error)) from error
-
-
-def _not_compiled(error: BaseException) -> None:
-    _log.warning("Numba cannot be loaded, so the search is not compiled and may be slower: %s", error)
-
-
-def _of_this_engine(result: Result, settings: CompiledSettings) -> Result:
-    workers = settings.workers
-    return attrs.evolve(result, engine="compiled", settings={} if workers is None else {"workers": workers})

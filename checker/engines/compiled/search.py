@@ -6,7 +6,6 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from typing import Generic, TypeVar
 
 import attrs
@@ -17,7 +16,7 @@ from leadline.checker.coverage import CoverageCounts, instance_coverage
 from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.compiled import graph_loops, kernel, results
 from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
-from leadline.checker.engines.compiled.checkpoint import Checkpoint, Saved, opened
+from leadline.checker.engines.compiled.checkpoint import Saved
 from leadline.checker.engines.compiled.expander import Expander, no_room
 from leadline.checker.engines.compiled.moving import Moved
 from leadline.checker.engines.compiled.paths import Paths, steps_into
@@ -26,7 +25,6 @@ from leadline.checker.engines.compiled.problem import Problem
 from leadline.checker.engines.compiled.resumption import SpecChanged
 from leadline.checker.engines.compiled.sampling import StoredStates
 from leadline.checker.engines.compiled.snapshot import Snapshot
-from leadline.checker.engines.compiled.storage import Storage
 from leadline.checker.engines.compiled.store import Store
 from leadline.checker.engines.evidence import property_results, states_shown, still_evaluated
 from leadline.checker.engines.learning.comparison import refuse_contradicted
@@ -37,9 +35,9 @@ from leadline.checker.engines.learning.restart import CHANGES, NO_ADJUSTMENTS, A
 from leadline.checker.engines.learning.tables import Numbers, TransitionTables
 from leadline.checker.engines.learning.warm_up import compiled_ahead
 from leadline.checker.engines.learning.watch import Watch
-from leadline.checker.engines.learning.workers import Workers, usable_cores
-from leadline.checker.engines.progress import Progress, is_due
-from leadline.checker.engines.run import attempt, conclude, within
+from leadline.checker.engines.learning.workers import Workers
+from leadline.checker.engines.progress import is_due
+from leadline.checker.engines.run import attempt, conclude
 from leadline.checker.errors import LeadlineError
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.properties import Kind, Property
@@ -53,7 +51,6 @@ from leadline.checker.result import (
     StopKind,
     Verified,
 )
-from leadline.checker.settings import CHECKPOINT_SECONDS, CompiledSettings
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
@@ -534,77 +531,6 @@ def compile_ahead(spec: Spec[S]) -> None:
     compiled_ahead(_search_once, kernel.expand)
     if spec.liveness:
         compiled_ahead(_check_once, graph_loops.strongly_connected)
-
-
-def explore(
-    spec: Spec[S],
-    limits: Limits | None = None,
-    progress: Progress | None = None,
-    settings: CompiledSettings | None = None,
-) -> Result:
-    """Search a spec's states breadth-first, with learned transition tables.
-
-    Parameters:
-        spec: the spec to search.
-        limits: the limits of the search. By default, it stops at the first violation, or when most of the free memory
-            is used.
-        progress: a function that is called regularly with the current statistics.
-        settings: the settings of this engine.
-
-    Returns:
-        The same result as `leadline.checker.engines.oracle.explore`, except for the time and memory used.
-
-    Raises:
-        SpecError: if an action or a property raised an exception or is not a pure function.
-        LeadlineError: if the checkpoint folder cannot be written, is in use, belongs to a different search, or is
-            damaged.
-    """
-    compile_ahead(spec)
-    limits, settings = limits or Limits(), settings or CompiledSettings()
-    workers = Workers(settings.workers or usable_cores())
-    if limits.coverage:
-        workers.end_helpers(for_good=True)  # coverage is measured only in this process
-    tuning = settings.tuning if settings.verify is None else attrs.evolve(settings.tuning, verify=settings.verify)
-    budget = Budget(limits, lambda: workers.processes)
-
-    def search() -> Result:
-        with ExitStack() as stack:
-            folder, saved = _opened(stack, spec, limits, settings)
-            problem = Problem(
-                spec=spec, limits=limits, budget=budget, workers=workers, progress=progress, tuning=tuning,
-                checkpoint=folder,
-            )  # fmt: skip
-            adjustments = NO_ADJUSTMENTS if saved is None else saved.snapshot.adjustments
-            while True:
-                try:
-                    return CompiledSearch(problem, adjustments, saved).run()
-                except CHANGES as change:
-                    problem.purity.check_again()
-                    adjustments, saved = adjustments.after(change), None
-                except SpecChanged as change:
-                    assert folder is not None
-                    raise folder.changed(change) from change
-                if folder is not None:
-                    folder.start_over()
-
-    try:
-        return within(budget, spec, "compiled", search)
-    finally:
-        workers.close()
-        make_ordinary()
-
-
-def _opened(
-    stack: ExitStack, spec: Spec[S], limits: Limits, settings: CompiledSettings
-) -> tuple[Checkpoint | None, Saved | None]:
-    """Open the checkpoint folder that the settings name. Return the folder (None if no folder is named) and the saved
-    search (None if the search is new).
-    """
-    name = settings.checkpoint if settings.resume is None else settings.resume
-    if name is None:
-        return None, None
-    folder = Checkpoint(Storage(name), settings.checkpoint_every or CHECKPOINT_SECONDS)
-    return folder, stack.enter_context(opened(folder, spec, limits, is_new=settings.resume is None))
 
 
 def _search_once(spec: Spec[S]) -> None:
