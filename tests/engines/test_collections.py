@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import attrs
 import pytest
 
 from leadline.checker import Spec, action, component, invariant, put
 from leadline.checker.engines import oracle
+from leadline.checker.observing import filters
 from leadline.checker.settings import CompiledSettings
 from tests.specs import learning
 from tests.specs.collection_constructs import CONSTRUCTS, spec_of
@@ -41,6 +43,14 @@ def test_a_construct_is_exact_or_refused(name: str, guard: bool, learns: bool) -
     tuning = TAKEN_APART if learns else attrs.evolve(TAKEN_APART, always=1)
     found = answer(learning.explore, spec, settings=CompiledSettings(workers=1, tuning=tuning))
     assert found == "refused" or found == expected(name, guard)
+
+
+@pytest.mark.parametrize("name", ["list that grows", "list in a tuple"])
+def test_a_condition_is_not_evaluated_before_the_loop_if_a_value_in_it_may_change(name: str) -> None:
+    spec, settings = spec_of(CONSTRUCTS[name], guard=False), CompiledSettings(workers=1, tuning=TAKEN_APART)
+    assert answer(learning.explore, spec, settings=settings) == expected(name, guard=False) != "refused"
+    with mock.patch.object(filters, "_is_fixed", return_value=True):
+        assert answer(learning.explore, spec, settings=settings) != expected(name, guard=False)
 
 
 # --- The order in which a set is looked through ---

@@ -26,7 +26,7 @@ class Message:
 
     @property
     def share(self) -> float:
-        """It cannot be computed for some messages, which are in few states."""
+        """It cannot be computed for some messages."""
         return 6 / (self.ballot - 1)
 
 
@@ -124,23 +124,30 @@ def _condition_that_changes(s: State) -> frozenset[int]:
 
 
 def _list_that_grows(s: State) -> int:
-    reached, found = [0], 0
-    for _ in range(3):
-        for m in s.sent:
-            if m.ballot in reached or m.ballot - 2 in reached:
-                reached.append(m.ballot)
-                found += 1
+    reached: list[int] = []
+    found = 0
+    for n in s.bag:
+        if n == 0 or n in reached:
+            reached.append(n + 1)
+            found += 1
     return found
 
 
 def _list_in_a_tuple(s: State) -> int:
-    reached, found = ("x", [0]), 0
-    for _ in range(3):
-        for m in s.sent:
-            if m.ballot in reached[1] or m.ballot - 2 in reached[1]:
-                reached[1].append(m.ballot)
-                found += 1
+    reached: tuple[str, list[int]] = ("x", [])
+    found = 0
+    for n in s.bag:
+        if n == 0 or n in reached[1]:
+            reached[1].append(n + 1)
+            found += 1
     return found
+
+
+def _condition_that_raises(s: State) -> int:
+    """For the message that this tests, which is known from other states."""
+    if Message("ask", 1) in s.sent:
+        return 0
+    return sum(m.ballot for m in s.sent if m.share > 0)
 
 
 def _rebound(s: State) -> int:
@@ -274,8 +281,8 @@ CONSTRUCTS: dict[str, Callable[[Any], Any]] = {
     "changing condition": _condition_that_changes,
     "list that grows": _list_that_grows,
     "list in a tuple": _list_in_a_tuple,
-    "condition with a property": lambda s: sum(m.ballot for m in s.sent if m.kind == "ask" and m.share > 0),
-    "condition that raises": lambda s: sum(m.ballot for m in s.sent if m.share > 0),
+    "condition with a property": lambda s: sum(m.ballot for m in s.sent if m.ballot != 1 and m.share > 0),
+    "condition that raises": _condition_that_raises,
     "condition with an operator": lambda s: sum(m.ballot for m in s.sent if (m.ballot * 3) % 2 == 0),
     "rebound name": _rebound,
     "lazy generator": _lazy_generator,
