@@ -27,6 +27,7 @@ from leadline.brokers.reproduction import (
 from leadline.checker.errors import LeadlineError
 from leadline.reports.cli.reproduce import exit_code
 from leadline.reports.document.terminal import blocks_view
+from leadline.reports.hunt.cures import archive_with_causes
 from leadline.reports.kafka.broker_runs import successes
 from leadline.reports.kafka.broker_runs.counterexamples import counterexample
 from leadline.reports.kafka.broker_runs.live import evidence, judged_blocks
@@ -201,6 +202,15 @@ def test_the_page_has_a_line_for_every_ticket() -> None:
         said = name if " " not in name else f'"{name}"'
         assert f"| {ticket} |" in text or f"| `leadline reproduce {said}` |" in text
     assert "0.10.2.2: reproduced 3 of 4 (else: no request came)" in text
+
+
+def test_the_page_as_it_was_written_has_a_line_for_every_ticket_too() -> None:
+    text = successes.PAGE.read_text(encoding="utf-8")
+    for bug in archive_with_causes().bugs:
+        name = bug.ticket.removeprefix(NO_TICKET)
+        assert bug.by_design or any(
+            f"{start}{name}" in text for start in (f"| {NO_TICKET}", "| ", "reproduce ", 'reproduce "')
+        )
 
 
 @pytest.mark.parametrize(
