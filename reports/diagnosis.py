@@ -136,12 +136,21 @@ def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None
     changes, interrupted = list[Change](), False
     try:
         if table is not None:
-            changes += _of_archive(search, table)
+            changes += _of_archive(item.property, item.traces[0], table)
         for change in _of_rules(search, table) if table is not None else _of_steps(search):
             changes.append(change)
     except KeyboardInterrupt:  # the violation was found, and its report must not be lost
         interrupted = True
     return Diagnosis(item.property.name, tuple(changes), interrupted)
+
+
+def archived_bugs(trace: Trace[object]) -> Diagnosis | None:
+    """Return the archived bugs that can explain a counterexample, without a search. Return None if its spec is not one
+    of Kafka's releases.
+    """
+    about = trace.about
+    table = None if about is None or about.kind.is_witness else _rule_table(trace.spec)
+    return Diagnosis(about.name, tuple(_of_archive(about, trace, table))) if about and table else None
 
 
 @attrs.frozen
@@ -238,16 +247,16 @@ def _of_rules(search: _Search, table: RuleTable) -> Iterator[Change]:
         yield Change("configuration", bounds_text({name: stricter}), answer, PRICES[name])
 
 
-def _of_archive(search: _Search, table: RuleTable) -> list[Change]:
+def _of_archive(item: Property, trace: Trace[object], table: RuleTable) -> list[Change]:
     """Return the fixes of archived bugs with which the steps of the counterexample do not violate the property. If some
     of these bugs violate the same property, return only those.
     """
     found: dict[str, list[Bug]] = {}
     for bug, fix in table.fixes:
-        fixed = table.spec_with(fix).with_bounds(attrs.asdict(search.spec.bounds))
-        if not allows(fixed.with_properties([search.item.name]), search.trace):
+        fixed = table.spec_with(fix).with_bounds(attrs.asdict(trace.spec.bounds))
+        if not allows(fixed.with_properties([item.name]), trace):
             found.setdefault(_named(fix), []).append(bug)
-    same = {name: bugs for name, bugs in found.items() if any(bug.property == search.item.name for bug in bugs)}
+    same = {name: bugs for name, bugs in found.items() if any(bug.property == item.name for bug in bugs)}
     abouts = {_named(fix): table.having(fix) for _, fix in table.fixes}
     return [
         Change("rule", name, "stops these steps", abouts[name], tuple(bug.ticket for bug in bugs))

@@ -18,6 +18,7 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.checker.traces.itf import TraceFile
 from leadline.checker.traces.replay import replay as replay_trace
+from leadline.reports.diagnosis import archived_bugs, lines
 from leadline.reports.exit_codes import AS_EXPECTED, VIOLATED
 from leadline.reports.loading import load_spec, names_a_file, shipped_spec
 from leadline.reports.terminal.console import console
@@ -38,6 +39,7 @@ class TraceView:
     Attributes:
         story: the trace in the form that views show.
         trace: the replayed trace, or None if the trace was not replayed.
+        known: which archived bug the trace shows. Empty if none is known.
         reason: why the trace was not replayed. Empty if it was replayed. Hidden characters are escaped with `visible`.
         code: the exit code. It is `VIOLATED` if the trace is stale, which means that the spec no longer allows the
             trace.
@@ -45,14 +47,15 @@ class TraceView:
 
     story: Story
     trace: Trace[object] | None = None
+    known: str = attrs.field(default="", converter=visible)
     reason: str = attrs.field(default="", converter=visible)
     code: int = AS_EXPECTED
 
     @property
     def note(self) -> str:
-        """A sentence to show with the trace if it was not replayed. Empty otherwise."""
+        """A sentence to show with the trace: which bug it shows, or why it was not replayed. Empty if there is none."""
         if not self.reason:
-            return ""
+            return self.known
         if self.code == VIOLATED:
             return f"the trace is stale, so it is shown as recorded: {self.reason}"
         return f"the trace is shown as recorded, not replayed: {self.reason}"
@@ -71,7 +74,8 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Tr
     """
     try:
         followed = replay_trace(spec_of_file(recorded, spec, command), recorded)
-        return TraceView(story_of(followed), followed)
+        found = archived_bugs(followed)
+        return TraceView(story_of(followed), followed, "; ".join(lines(found)) if found is not None else "")
     except TraceError as error:
         return TraceView(story_of_file(recorded), reason=str(error), code=VIOLATED)
     except LeadlineError as error:

@@ -60,21 +60,7 @@ each other value of each rule, as a recorder would see them.
 - Otherwise, no walk makes a difference that a recorder sees. The table names the values that none of them contradicts:
   the walks do the same with these values, or the values allow more, and what allows more contradicts no recording.
 
-The reasons:
-
-- Recordings of walks have no reassignments, no failed log directories, no updates of `min.insync.replicas`, no eligible
-  leader replicas (except in 4.1), and nothing that consumers are told. So they say nothing about `reassignment`,
-  `override`, `directories`, `directory_elr`, `min_isr_setting`, `elr_update`, `elr_min_isr`, `elr_members`,
-  `last_known_leader`, `list_offsets` and `follower_reads`.
-- `hw_checkpoint=older-or-newer`, `late_requests=obeyed`, `fencing=none`, `isr_leave=behind-or-silent` and
-  `isr_eligibility=any` allow all that the other values of their rules allow.
-- `response_hw`, `acknowledgement`, `incarnation_read`, `isr_pending`, `late_diverging`, `same_record` and `late_fetch`
-  depend on two things that happen within a leader at once, and the driver makes one step after the other.
-- The driver orders the replicas so that the brokers that a walk elects come first, which hides `election_order`, and
-  all recordings are followed with `follower_leos=kept`.
-- With KRaft, the driver holds back the metadata log of a leader at the first change of the partition that the leader
-  does not know in the model. So the leader does not know that a broker was unfenced later, and does not propose it.
-  Walks that were tried for `isr_eligibility` and `last_fetched_epoch` stopped there.
+[recordings.md](../../model/recordings.md#why-rules-are-not-confirmed) gives the reasons.
 
 """
 
