@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from leadline.checker.engines.progress import Progress, paced
 from leadline.checker.engines.set_order import with_order_checked
-from leadline.checker.result import Result
+from leadline.checker.result import Result, StopKind
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.reports.cli.outputs import Attempts, Files, check_output_folder, save_traces
@@ -65,7 +66,12 @@ def run(
         diagnosis = diagnose(result, diagnosis_seconds, progress) if diagnosis_seconds else None
     if not files.only_a_report and not watched:
         console().print(heading(spec, engine, settings))
-    return report(result, files, trace_out, diagnosis)
+    code = report(result, files, trace_out, diagnosis)
+    place = next((settings[name] for name in ("resume", "checkpoint", "work_dir") if name in settings), None)
+    ended = result.stop is None or result.stop.kind in (StopKind.VIOLATION, StopKind.OPEN)
+    if place is not None and not ended:
+        say(f"to continue this search: --resume {visible(shlex.quote(str(place)))}", err=files.only_a_report)
+    return code
 
 
 def report(result: Result, files: Files, trace_out: Path | None, diagnosis: Diagnosis | None = None) -> int:
