@@ -522,6 +522,9 @@ def test_of_several_violated_properties_only_the_first_is_shown_with_a_trace(tmp
     assert "the search ended at the first violation of one of them" in text
     assert "promises to users that were not decided: reads_monotonic, reads_not_taken_back; " in text
     assert "`-i reads_monotonic` checks only reads_monotonic" in text
+    limits = ("--keep-going", "--max-states", "2500", "--diagnose", "0")
+    limited = call("explore", "kafka/2.8", "-b", "acks=all", *limits, folder=tmp_path)
+    assert (limited.code, "incomplete: reached 2,500 states" in limited.lines) == (1, True)
     alone = call("explore", "kafka/2.8", "-b", "acks=all", "-i", "follower_reads", "--diagnose", "0", folder=tmp_path)
     assert "shows one to" not in alone.out
     assert "checked first" not in alone.out

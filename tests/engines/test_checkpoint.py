@@ -189,8 +189,10 @@ def test_a_checkpoint_of_other_code_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "__init__.py").write_text("")
     (tmp_path / "rules" / "most.py").write_text("def most(): return 20")
-    assert run_leadline("explore", "count.py", "--checkpoint", "saved", folder=tmp_path).code == 0
-    assert run_leadline("explore", "count.py", "--resume", "saved", folder=tmp_path).code == 0
+    part = run_leadline("explore", "count.py", "--checkpoint", "saved", "--max-states", "3", folder=tmp_path)
+    assert (part.code, part.lines[-2:]) == (3, ["to continue this search: --resume saved", ""])
+    ended = run_leadline("explore", "count.py", "--resume", "saved", folder=tmp_path)
+    assert (ended.code, "--resume" in ended.out) == (0, False)
     changes = [("rules/most.py", "20", "30"), ("helper.py", "1", "2"), ("count.py", "< 9", "< 8")]
     for name, old, new in sampled(changes, 3):
         file = tmp_path / name

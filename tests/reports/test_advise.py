@@ -556,6 +556,8 @@ def test_the_known_bugs_of_one_release(tmp_path: Path) -> None:
     assert run.lines[0] == "Known bugs of Kafka 4.1.1 with KRaft"
     assert not any(said in run.out for said in ("upgrade from", "before:", "after:", "to 4.1", "mended", "newly"))
     assert "possible with 4.1.1, by the bug or by design" in run.out
+    assert "meanwhile: " in run.out
+    assert 'leadline bugs "' in run.out
     assert "fixed once eligible.leader.replicas.version is raised to 1: kafka-features.sh" in " ".join(run.out.split())
     said = json.loads((tmp_path / "advice.json").read_text())
     assert {each["group"] for each in said["bugs"]} <= {"stays", "undecided"}
