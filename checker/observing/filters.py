@@ -37,16 +37,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType, FrameType, FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from leadline.checker.observing.domains import StandIn
 from leadline.checker.observing.lazy import lazy_instances
 from leadline.checker.source.files import SCOPES, Source, assigned_in, codes_in, names_in, source_in
 from leadline.checker.source.fragments import compiled_alone, function_code
 from leadline.checker.values import ATOMS, first_unfit
-
-if TYPE_CHECKING:
-    pass
 
 LONGEST = 60
 """The maximum number of characters of a condition in reports."""
