@@ -160,12 +160,6 @@ class _Node(Generic[S]):
         return self.early, self.state
 
 
-def _add(node: _Node[S], nodes: list[_Node[S]], seen: set[tuple[frozenset[int], S]]) -> None:
-    if node.key not in seen:
-        seen.add(node.key)
-        nodes.append(node)
-
-
 def follow(
     initials: Iterable[S],
     observations: Iterable[Observation[S]],
@@ -228,6 +222,7 @@ class _Search(Generic[S]):
         self._open: dict[int, Observation[S]] = {}
         self._applied: dict[int, dict[S, list[S]]] = {}
         self._hidden_of: dict[S, list[HiddenStep[S]]] = {}
+        self._states: dict[S, S] = {}
         self._limit_reached, self._cut_matters = "", False
         self._explored = self._largest = self._hidden_steps = 0
         self._actions: Counter[str] = Counter()
@@ -254,6 +249,7 @@ class _Search(Generic[S]):
                 self._cut_states()
                 self._applied.clear()
                 self._hidden_of.clear()
+                self._states.clear()
         return self._ended(number, Answer.CONFORMS)
 
     # --- the order ------------------------------------------------------------------------------------------------
@@ -303,17 +299,21 @@ class _Search(Generic[S]):
                     after.setdefault(done.key, done)
                     continue
                 for successor in self._after(due, node.state):
-                    done = _Node(node.early, successor, self._extended(node, observation, successor))
-                    after.setdefault(done.key, done)
+                    if (key := (node.early, successor)) not in after:
+                        after[key] = _Node(*key, self._extended(node, observation, successor))
                 if observation.optional:
                     after.setdefault(node.key, node)
                 for other in connected:
                     if other not in node.early:
+                        early = node.early | {other}
                         for successor in self._after(other, node.state):
-                            path = self._extended(node, self._open[other], successor)
-                            _add(_Node(node.early | {other}, successor, path), level, seen)
+                            if (key := (early, successor)) not in seen:
+                                seen.add(key)
+                                level.append(_Node(*key, self._extended(node, self._open[other], successor)))
                 for step in self._hidden_steps_from(node.state):
-                    _add(_Node(node.early, step.after, self._hidden_extended(node, step)), deeper, seen)
+                    if (key := (node.early, step.after)) not in seen:
+                        seen.add(key)
+                        deeper.append(_Node(*key, self._hidden_extended(node, step)))
             if deeper and hidden_steps == self._limits.hidden_steps:
                 self._limit_reached = f"more than {hidden_steps} hidden steps between two observations are possible"
                 break
@@ -356,7 +356,7 @@ class _Search(Generic[S]):
         if state not in known:
             if len(known) >= MOST_CACHED:
                 known.clear()
-            known[state] = self._decided(lambda: map(self._forget, self._open[number].apply(state)))
+            known[state] = self._decided(lambda: map(self._kept, self._open[number].apply(state)))
         return known[state]
 
     def _hidden_steps_from(self, state: S) -> list[HiddenStep[S]]:
@@ -364,9 +364,16 @@ class _Search(Generic[S]):
             if len(self._hidden_of) >= MOST_CACHED:
                 self._hidden_of.clear()
             steps = self._decided(lambda: self._hidden(state))
-            steps = [attrs.evolve(step, after=self._forget(step.after)) for step in steps]
+            steps = [HiddenStep(step.label, step.action, self._kept(step.after), step.touches) for step in steps]
             self._hidden_of[state] = [step for step in steps if step.after != state]
         return self._hidden_of[state]
+
+    def _kept(self, state: S) -> S:
+        """Return the state without what observations cannot determine. Equal states become one object, so that most
+        comparisons of states compare objects only.
+        """
+        state = self._forget(state)
+        return self._states.setdefault(state, state)
 
     def _decided(self, compute: Callable[[], Iterable[T]]) -> list[T]:
         """Return the distinct results, in order, up to the first one that is undecided."""
