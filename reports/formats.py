@@ -153,7 +153,7 @@ FORMATS: dict[str, dict[str, Format]] = {
         ),
     },
     "matrix": {
-        "json": _json(lambda tables: tables.content, indent=1),
+        "json": _json(lambda tables: tables.content, indent=0),
         "markdown": Format(
             lambda tables: _of("document.markdown").markdown(tables.document),
             "Write the tables to standard output as Markdown.",

@@ -2,14 +2,14 @@
 
 A matrix of Kafka's releases can also show the archive of known bugs. The bounds of the matrix are small, and some bugs
 need larger bounds. Therefore each bug of a release whose failures a configuration allows is looked for with the bounds
-from the archive and the settings of the configuration. The matrix shows it in the cells of the properties that it
-violates.
+from the archive and the settings of the configuration, among the kept counterexamples and otherwise by a search. The
+matrix shows it in the cells of the properties that it violates.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,8 @@ NAMED = ("control", "costs", "designs", "states", "transactions")
 STATES = "distinct states"
 """The name of the only column of a matrix that checks no properties."""
 
-SIZES = "distinct states, in seconds"
-"""The name of the last column of a matrix with `Matrix.sizes`."""
+BUG_STATES = 200_000
+"""The number of distinct states after which a search for a known bug stops. Nearly all of them have fewer states."""
 
 Values = dict[str, int | bool | str]
 
@@ -85,7 +85,6 @@ class Matrix:
         max_states: the number of distinct states after which a search stops.
         title: the heading of the page.
         known_bugs: true if the cells also show the known bugs that can occur in the configuration.
-        sizes: true if the last column shows the number of distinct states and the duration of each search.
         witness: the names of the witnesses on which *holds* rests, keyed by the name of the property: the situations
             that the property is about. A cell whose situations were not all reached says that nothing is decided.
     """
@@ -98,7 +97,6 @@ class Matrix:
     max_states: int | None = None
     title: str = "What holds where"
     known_bugs: bool = False
-    sizes: bool = False
     witness: dict[str, list[str]] = attrs.field(factory=dict)
 
     @property
@@ -185,12 +183,11 @@ class Matrix:
             progress: a function that is called regularly with the counts of the current search.
             kept: the results of searches that need not be made again.
         """
-        limits = Limits(keep_going=True, max_states=self.max_states)
         counted: dict[tuple[str, str], Result] = {}
         archive = read_archive() if self.known_bugs else Archive(bugs=[])
-        finder = BugFinder(limits, progress, kept or KeptResults())
+        finder = BugFinder(progress, kept or KeptResults())
         for configuration, spec in self.prepared():
-            result = finder.searched(spec)
+            result = finder.searched(spec, self.max_states)
             counted[configuration.name, spec.name] = result
             if self.only_counts:
                 other = configuration.compared_with
@@ -205,16 +202,29 @@ class Matrix:
                     for item in result.properties
                     if self.properties is None or item.property.name in self.properties
                 }
+            undecided = []
             for bug in [] if result.interrupted else archive.allowed(spec):
-                traces = finder.traces(bug, spec)
-                if traces is None:
+                looked = finder.looked(bug, spec)
+                if looked is None:
                     return
-                cells = {name: cell.with_bug(bug, traces.get(name)) for name, cell in cells.items()}
-            if self.sizes:
-                cells[SIZES] = MatrixCell.of_size(result)
-            yield Column(configuration, spec.name, cells, result, archive.affecting(spec))
+                cells = {name: cell.with_bug(bug, looked.traces.get(name)) for name, cell in cells.items()}
+                undecided += [] if looked.is_decided else [bug.ticket]
+            yield Column(configuration, spec.name, cells, result, undecided)
             if result.interrupted:
                 return
+
+
+@attrs.frozen
+class Looked:
+    """What was found of a known bug with the settings of a configuration.
+
+    Attributes:
+        traces: the counterexamples that are not by design, keyed by the name of the property.
+        is_decided: false if the bug was not found by a search that stopped at its limit.
+    """
+
+    traces: dict[str, Trace[object]]
+    is_decided: bool
 
 
 @attrs.frozen
@@ -222,53 +232,53 @@ class BugFinder:
     """Finds the properties that known bugs violate with the settings of a configuration.
 
     Attributes:
-        limits: the limits of each search.
         progress: a function that is called regularly with the counts of the current search, or None.
         kept: the results of searches that need not be made again.
     """
 
-    limits: Limits
     progress: Progress | None = None
     kept: KeptResults = attrs.field(factory=KeptResults)
-    _found: dict[tuple[str, str, str], dict[str, Trace[object]]] = attrs.field(factory=dict, init=False)
+    _found: dict[tuple[str, str, str], Looked] = attrs.field(factory=dict, init=False)
 
-    def searched(self, spec: Spec[object]) -> Result:
-        """Return the result of searching a spec."""
+    def searched(self, spec: Spec[object], max_states: int | None) -> Result:
+        """Return the result of searching a spec for all its properties."""
+        limits = Limits(keep_going=True, max_states=max_states)
 
         def search() -> Result:
-            return with_order_checked(spec, lambda: ENGINES["compiled"](spec, self.limits, self.progress))
+            return with_order_checked(spec, lambda: ENGINES["compiled"](spec, limits, self.progress))
 
-        return self.kept.result(spec, self.limits, search)
+        return self.kept.result(spec, limits, search)
 
-    def traces(self, bug: Bug, spec: Spec[object]) -> dict[str, Trace[object]] | None:
-        """Return the counterexamples that show a bug within its own bounds, but with the settings of a spec.
+    def looked(self, bug: Bug, spec: Spec[object]) -> Looked | None:
+        """Look for a bug within its own bounds, but with the settings of a spec.
+
+        There is no search if a kept counterexample shows the bug.
 
         Parameters:
             bug: the bug, which affects the release.
             spec: the release with a configuration. Its properties are looked at.
 
         Returns:
-            The counterexamples that are not by design, keyed by the name of the property; or None if the search was
-            interrupted.
+            What was found, or None if the search was interrupted.
 
         Raises:
-            LeadlineError: if the settings are those of the archive, and the bug is not found.
+            LeadlineError: if the settings are those of the archive, and a complete search does not find the bug.
         """
         within = bug_within(bug, spec)
         key = (bug.ticket, spec.name, bounds_text(attrs.asdict(within.bounds)))
         if key not in self._found:
-            has_own = Archive(bugs=[bug]).possible(spec) != []
-            known = {} if has_own else kept_traces(bug, within)
+            known, exhausted = promised(kept_traces(bug, within)), False
             if bug.property not in known:
-                result = self.searched(within)
+                result = self.searched(within, BUG_STATES)
                 if result.interrupted:
                     return None
-                known |= {item.property.name: item.traces[0] for item in result.properties if item.traces}
-            if has_own and bug.property in self._names(within) and bug.property not in known:
-                known |= kept_traces(bug, within)  # the search was not complete
-                if bug.property not in known:
+                exhausted = result.exhausted
+                found = {item.property.name: item.traces[0] for item in result.properties if item.traces}
+                has_own = exhausted and Archive(bugs=[bug]).possible(spec) != []
+                if has_own and bug.property in self._names(within) and bug.property not in found:
                     raise LeadlineError(f"{bug.ticket}: the search for this bug finds no violation of {bug.property}")
-            self._found[key] = {name: trace for name, trace in known.items() if not why_not_promised(name, trace)}
+                known |= promised(found)
+            self._found[key] = Looked(known, exhausted or bug.property in known)
         return self._found[key]
 
     @staticmethod
@@ -279,7 +289,13 @@ class BugFinder:
 def bug_within(bug: Bug, spec: Spec[Any]) -> Spec[Any]:
     """Return a release with the bounds that a bug needs, and with the settings and properties of a configuration."""
     settings = {name: getattr(spec.bounds, name) for name in SETTINGS if hasattr(spec.bounds, name)}
-    return load_spec(spec.name).with_bounds(bug.bounds | settings).with_properties([item.name for item in spec.checks])
+    names = [item.name for item in spec.checks if not item.kind.is_witness]
+    return load_spec(spec.name).with_bounds(bug.bounds | settings).with_properties(names)
+
+
+def promised(traces: Mapping[str, Trace[object]]) -> dict[str, Trace[object]]:
+    """Return the counterexamples that are not by design, keyed by the name of the property."""
+    return {name: trace for name, trace in traces.items() if not why_not_promised(name, trace)}
 
 
 def kept_traces(bug: Bug, within: Spec[Any]) -> dict[str, Trace[object]]:
@@ -369,12 +385,6 @@ class MatrixCell:
             return cls(Verdict.HOLDS, f"{distinct:,}")
         return cls(Verdict.HOLDS, f"{distinct:,} (× {distinct / base.statistics.distinct:.2f})")
 
-    @classmethod
-    def of_size(cls, result: Result) -> MatrixCell:
-        """Make a cell that shows the number of distinct states and the duration of a search."""
-        verdict = Verdict.HOLDS if result.exhausted else Verdict.INCOMPLETE
-        return cls(verdict, f"{result.statistics.distinct:,} in {result.statistics.seconds:.1f} s")
-
     @property
     def is_bug(self) -> bool:
         """True if the property is violated and the configuration promises it."""
@@ -389,14 +399,14 @@ class Column:
         spec: the name of the spec.
         cells: the cells, keyed by the name of the property.
         result: the result of the search.
-        bugs: the bugs in the archive that affect the spec's release.
+        undecided: the tickets of known bugs that were not found, but whose searches stopped at their limit.
     """
 
     configuration: Configuration
     spec: str
     cells: dict[str, MatrixCell]
     result: Result
-    bugs: Sequence[Bug] = ()
+    undecided: Sequence[str] = ()
 
     @property
     def short(self) -> str:
@@ -407,12 +417,6 @@ class Column:
     def has_bug(self) -> bool:
         """True if a property that the configuration promises is violated."""
         return any(cell.is_bug for cell in self.cells.values())
-
-    @property
-    def not_shown(self) -> list[str]:
-        """The tickets of the bugs that affect the release but are not shown in any cell."""
-        shown = {ticket for cell in self.cells.values() for ticket, _ in cell.bugs}
-        return [bug.ticket for bug in self.bugs if bug.ticket not in shown]
 
 
 def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
@@ -426,26 +430,23 @@ def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
         sizes = [column.result.statistics.distinct for column in own]
         yield f"{min(sizes):,} to {max(sizes):,} states"
         return
+    shorts, meaning = [column.short for column in own], {name: f"{name} is violated" for name in own[0].cells}
+    meaning |= matrix.labels
     for name in own[0].cells:
         failing = [column.cells[name].is_bug for column in own]
         if any(failing):
-            meaning = matrix.labels.get(name, f"{name} is violated")
-            yield f"{meaning} in {_ranges([column.short for column in own], failing)}"
-    incomplete = [column.short for column in own if any(c.verdict is Verdict.INCOMPLETE for c in column.cells.values())]
-    if incomplete:
-        yield f"not known for {', '.join(incomplete)}"
-    clean = [] if incomplete else list(itertools.takewhile(lambda column: not column.has_bug, reversed(own)))
+            yield f"{meaning[name]} in {_ranges(shorts, failing)}"
+    clean = list(itertools.takewhile(lambda column: column.result.exhausted and not column.has_bug, reversed(own)))
     if len(clean) == len(own):
         yield "nothing was found in any release" + (", except by design" if own[0].configuration.by_design else "")
     elif clean:
         yield f"nothing was found {'since' if len(clean) > 1 else 'in'} {clean[-1].short}"
-    if clean and (tickets := {ticket for column in clean for ticket in column.not_shown}):
-        ordered = ", ".join(ticket for ticket in _tickets(own) if ticket in tickets)
-        yield f"known bugs of {'these releases' if len(clean) > 1 else 'this release'} that are not shown: {ordered}"
-
-
-def _tickets(own: Sequence[Column]) -> list[str]:
-    return list(dict.fromkeys(bug.ticket for column in own for bug in column.bugs))
+    for name in own[0].cells:
+        is_open = [column.cells[name].verdict is Verdict.INCOMPLETE for column in own]
+        if any(is_open):
+            yield f"not decided whether {meaning[name]} in {_ranges(shorts, is_open)}"
+    for ticket in dict.fromkeys(ticket for column in own for ticket in column.undecided):
+        yield f"{ticket} is not decided in {_ranges(shorts, [ticket in column.undecided for column in own])}"
 
 
 def _ranges(names: Sequence[str], chosen: Sequence[bool]) -> str:

@@ -15,7 +15,7 @@ from leadline.checker.drawing import Event
 from leadline.checker.trace import Trace
 from leadline.reports.document import Aside, Block, Cell, Document, Heading, Items, Paragraph, Span, Table, Words, words
 from leadline.reports.loading import explore_command
-from leadline.reports.matrix import Column, Configuration, Matrix, MatrixCell, summary
+from leadline.reports.matrix import BUG_STATES, Column, Configuration, Matrix, MatrixCell, summary
 from leadline.reports.traces.story import what_happened
 
 VERDICTS = words(
@@ -35,10 +35,12 @@ RESTS = words(
 
 KNOWN_BUGS = words(
     "A cell also names each known bug that can occur in this configuration and violates the property, with the number "
-    "of states of a trace. It was found with the bounds of the archive, which can be larger than those of the table: "
-    "`leadline bugs TICKET` shows it. If only such a bug violates the property, the cell says ",
+    "of states of a trace. It was looked for within the bounds of the archive, which can be larger than those of the "
+    f"table, among kept counterexamples and else by a search of up to {BUG_STATES:,} states: `leadline bugs TICKET` "
+    "shows it. If only such a bug violates the property, the cell says ",
     Span("beyond these bounds", "quiet"),
-    ".",
+    ". A known bug of a release that is missing in a table needs other failures or settings than the table's: where "
+    "nothing was found, the other tables show what the same release loses with them.",
 )
 
 WITNESSES = words(

@@ -1,7 +1,8 @@
 """Keep the tables of shipped matrices, whose searches take minutes.
 
-Stored tables carry a digest of what made them: the matrix, and the code of all specs and properties without comments
-and docstrings. If it differs, the tables are refused, since any change of a rule may change any verdict.
+Stored tables carry a digest of what made them: the matrix, and the code of its specs and properties without comments
+and docstrings. If it differs, the tables are refused, since any change of a rule may change any verdict. The code is
+that of the module that makes the specs of a family, and of all modules that it imports, directly or not.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
@@ -17,10 +17,14 @@ import attrs
 from leadline import invariants, model
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.files import file_text
+from leadline.invariants.promises import why_not_promised
 from leadline.reports.document import Document, document_object, read_document
 from leadline.reports.kafka import bugs
+from leadline.reports.loading import load_spec
+from leadline.reports.matrix import read_matrix
 
 FOLDER = Path(__file__).resolve().parent / "tables"
+_LEADLINE = Path(str(model.__file__)).parent.parent
 
 
 @attrs.frozen(eq=False)
@@ -63,9 +67,16 @@ def stored_tables(matrix: Path) -> Tables | None:
 
 
 def digest_of(matrix: Path) -> str:
-    """Return the digest of a matrix file, of all specs and properties, and of what the archive of bugs searches."""
+    """Return the digest of a matrix file, of the code of its specs and properties, and of the known bugs that it shows.
+
+    Other families change it only by modules that both import.
+    """
+    searches = read_matrix(matrix)
+    families = {spec.partition("/")[0]: load_spec(spec).family for spec in searches.specs}
+    known = [bug for bug in bugs.read_archive().bugs if searches.known_bugs and bugs.family_of(bug) in families]
+    code = _code([why_not_promised.__module__, *(family.make.__module__ for family in families.values())])
     found = hashlib.sha256()
-    for data in (file_text(matrix), *map(_searched, bugs.read_archive().bugs), *_code()):
+    for data in (file_text(matrix), *map(_searched, known), *code):
         found.update(hashlib.sha256(data.encode()).digest())
     return found.hexdigest()
 
@@ -74,13 +85,27 @@ def _searched(bug: bugs.Bug) -> str:
     return str(attrs.evolve(bug, also=[], sentence="", note="", on_brokers="", seen="", check="", until=""))
 
 
-def _code() -> Iterator[str]:
-    """Yield the code of the packages `model` and `invariants`, file by file, without comments and docstrings."""
-    for package in (model, invariants):
-        folder = Path(str(package.__file__)).parent
-        for file in sorted(folder.rglob("*.py")):
-            tree = ast.parse(file.read_bytes())
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                    node.value = ast.Constant(None)
-            yield f"{file.relative_to(folder)} {ast.dump(tree)}"
+def _code(modules: list[str]) -> list[str]:
+    """Return the code of modules and of what they import, without comments and docstrings.
+
+    Parameters:
+        modules: the names of the modules. Only modules of the packages `model` and `invariants` are included.
+    """
+    found: dict[str, str] = {}
+    while modules:
+        package, _, _ = (name := modules.pop()).rpartition(".")
+        path = _LEADLINE.joinpath(*name.split(".")[1:])
+        file = next(filter(Path.is_file, (path.with_suffix(".py"), path / "__init__.py")), None)
+        if name in found or file is None or not name.startswith((model.__name__, invariants.__name__)):
+            continue
+        modules.append(package)
+        tree = ast.parse(file.read_bytes())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                modules += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                modules += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                node.value = ast.Constant(None)
+        found[name] = f"{name} {ast.dump(tree)}"
+    return [found[name] for name in sorted(found)]

@@ -11,7 +11,6 @@ Most bugs are about partition replication, and affect releases of the `kafka` fa
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -279,35 +278,6 @@ class Archive:
             LeadlineError: if the bug names an unknown release, rule, property or bound.
         """
         return [*self._runs(bug)]
-
-    def unlisted(self, bug: Bug) -> list[BugSearch]:
-        """Return a search for each release that has the rules of a bug, but is not listed as affected: see
-        `Bug.elsewhere`.
-        """
-        column = _column(bug.affected[0])
-        affected = {_column(name).name for name in bug.affected}
-        runs = []
-        for each in load_spec(bug.affected[0]).family.like(column):
-            has_rules = bool(bug.rules) and all(each.values[rule] == value for rule, value in bug.rules.items())
-            if has_rules and each.name not in affected:
-                expected: Expected = "violated" if each.name in bug.elsewhere else "holds"
-                runs.append(self._run(bug, each.name, {}, expected, "unlisted"))
-        return runs
-
-    def beside(self, bug: Bug) -> list[BugSearch]:
-        """Return a search for each release right before or after the affected ones that no other search is about. Its
-        expected verdict is *holds*; another bug of the archive explains a violation.
-        """
-        affected = {_column(name).name for name in bug.affected}
-        searched = {run.spec.name.partition("+")[0] for run in (*self.runs(bug), *self.unlisted(bug))}
-        found = dict[str, None]()
-        for line in dict.fromkeys(_column(name).line for name in bug.affected):
-            family = load_spec(bug.affected[0]).family
-            names = [column.name for column in family.releases if column.line == line]
-            for pair in itertools.pairwise(names):
-                if len(affected.intersection(pair)) == 1:
-                    found |= dict.fromkeys(set(pair) - affected - searched)
-        return [BugSearch(bug, _as_released(bug, name), "holds", "beside") for name in found]
 
     def _runs(self, bug: Bug) -> Iterator[BugSearch]:
         try:
