@@ -15,6 +15,7 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Literal, TypeGuard
 
 import attrs
@@ -170,8 +171,9 @@ class _SpecSearch:
         """Find the cause of a violation, add it to the report, and apply its cure."""
         found_after = self._count_time()
         lowered = world.within(lowered_bounds(world, item, trace, planned.kept))
-        shorter = self._explored(lowered.spec([item.name]), self.hunt.plan.deciding_seconds)
-        found = _violation(shorter)
+        found = None
+        with suppress(OutOfTime):  # what was found is reported, decided or not
+            found = _violation(self._explored(lowered.spec([item.name]), self.hunt.plan.deciding_seconds))
         if found is not None:
             _, trace = found
         applied_before = {cure.name for cure in world.cures}
@@ -250,7 +252,10 @@ class _SpecSearch:
 
     def _answer(self, world: World, item: Property) -> Answer:
         doing = f", with {' and '.join(cure.name for cure in world.cures)}"
-        result = self._explored(world.spec([item.name]), self.hunt.plan.deciding_seconds, doing)
+        try:
+            result = self._explored(world.spec([item.name]), self.hunt.plan.deciding_seconds, doing)
+        except OutOfTime:
+            return "not decided"
         if _violation(result) is not None:
             return "violated"
         return "holds" if result.exhausted else "not decided"

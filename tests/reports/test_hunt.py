@@ -22,7 +22,7 @@ from leadline.reports.differences import nearest_release
 from leadline.reports.hunt import cures
 from leadline.reports.hunt.cures import CAUSES, EARLIER, KNOWN, NEW, SHARED, UNEXPLAINED, World, base_spec, cures_of
 from leadline.reports.hunt.engines import on_this_machine
-from leadline.reports.hunt.hunt import Hunt, lowered_bounds, prepared, renewed
+from leadline.reports.hunt.hunt import Hunt, OutOfTime, lowered_bounds, prepared, renewed
 from leadline.reports.hunt.plan import Plan, Setting, Values, read_plan, shipped_plan
 from leadline.reports.hunt.report import HuntReport, read_hunt
 from leadline.reports.kafka.bugs import Archive, Bug, read_archive
@@ -150,6 +150,25 @@ def test_a_known_cause_that_is_not_decided_is_named_before_others_are_tried(tmp_
     assert "safe has a trace that is impossible (nothing more was decided) with thermostat" in out
     assert [search["verdict"] for search in found["specs"][0]["searches"]] == ["holds"] * 3
     assert code == 3, "every search is complete, but a cause is not decided"
+
+
+def test_a_violation_that_is_found_as_the_time_ends_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = iter([1.0] * 4)  # the fourth search finds it, and there is no time to decide its cause
+
+    def within(*_: object) -> float:
+        for seconds in limits:
+            return seconds
+        raise OutOfTime
+
+    monkeypatch.setattr("leadline.reports.hunt.hunt._SpecSearch._within", within)
+    code, found, out = hunted(tmp_path, plan=PLAN + CURES)
+    (own,) = found["specs"]
+    assert [(cause["name"], cause["decided"], cause["length"]) for cause in own["causes"]] == [("thermostat", False, 3)]
+    assert found["left"]["boiler.py"]
+    assert "a trace of 3 states" in out
+    assert code == 3
 
 
 def test_every_cause_with_a_name_is_as_expected(tmp_path: Path) -> None:
