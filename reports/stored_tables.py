@@ -33,7 +33,7 @@ class Tables:
 
     Attributes:
         document: the tables.
-        digest: the digest of what made them. Empty if the searches were interrupted.
+        digest: the digest of what made them. Empty if the searches were interrupted, or for a user's matrix.
     """
 
     document: Document

@@ -68,7 +68,7 @@ def matrix(file: Path | None, recompute: bool, saved: Path | None, **wanted: Pat
         command = " ".join(
             ["leadline matrix", *([str(file)] if file else []), *(["--recompute"] if is_shipped else [])]
         )
-        tables, left = _searched(path, command, KeptResults(saved))
+        tables, left = _searched(path, command, KeptResults(saved), is_shipped)
     attempt = Attempts()
     files.save(tables, attempt)
     with attempt:
@@ -79,7 +79,7 @@ def matrix(file: Path | None, recompute: bool, saved: Path | None, **wanted: Pat
     return INCOMPLETE if left else AS_EXPECTED
 
 
-def _searched(path: Path, command: str, kept: KeptResults) -> tuple[Tables, int]:
+def _searched(path: Path, command: str, kept: KeptResults, is_shipped: bool) -> tuple[Tables, int]:
     """Search the specs of a matrix. Return its tables, and the number of searches that an interrupt left out."""
     searches = read_matrix(path)
     planned = len(searches.prepared())
@@ -90,5 +90,5 @@ def _searched(path: Path, command: str, kept: KeptResults) -> tuple[Tables, int]
     finished = sum(not column.result.interrupted for column in columns)
     if finished < planned:
         say(f"leadline: interrupted after {finished} of {counted(planned, 'search', 'searches')}", err=True)
-    digest = digest_of(path) if finished == planned else ""
+    digest = digest_of(path) if is_shipped and finished == planned else ""
     return Tables(matrix_document(searches, columns, command), digest), planned - finished
