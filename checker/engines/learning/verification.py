@@ -160,7 +160,8 @@ class Verification(Generic[S]):
         if self._share is not None:
             for chunk in np.array_split(indices, -(-len(indices) // AT_ONCE)):
                 ends = self._ends(states, packing, chunk, trees)
-                for place in np.flatnonzero(self._random.random(ends.size) < self._share).tolist():
+                drawn = (ends.ravel() >= 0) & (self._random.random(ends.size) < self._share)
+                for place in np.flatnonzero(drawn).tolist():
                     self._check(states, packing, chunk, trees, ends, place, verdict)
             self.drawn = self.checked
             return
@@ -168,7 +169,7 @@ class Verification(Generic[S]):
         some = indices[self._random.choice(len(indices), count, replace=False)]
         ends = self._ends(states, packing, some, trees)
         flat = ends.ravel()
-        places = self._random.permutation(np.flatnonzero(flat >= 0) if verdict is None else len(flat))
+        places = self._random.permutation(np.flatnonzero(flat >= 0))  # of the others, the function was called
         for place in np.sort(places[:due]).tolist():  # sorted, so that consecutive draws use the same state
             self.drawn += self._check(states, packing, some, trees, ends, place, verdict)
         for place in self._rarest(flat, places[due:])[:rare_due]:
@@ -179,7 +180,7 @@ class Verification(Generic[S]):
         """Return the numbers of draws of both kinds that have not been made yet, or 0 if `Tuning.verify` is set."""
         if self._share is not None:
             return 0, 0
-        wanted = draws(self._uses, EVERY)
+        wanted = draws(self.made, EVERY)
         wanted = int(min(wanted, ENOUGH) + RARER * max(0, wanted - ENOUGH))
         return max(0, wanted - self.drawn), max(0, wanted // RARE - self._rare)
 
@@ -240,10 +241,9 @@ class Verification(Generic[S]):
             self._state = index, row, self._tables.layout.state(row)
         _, row, state = self._state
         self._checks[int(ends[which, column])] += 1
-        is_known = bool(ends[which, column] >= 0)  # if the path is not known, the property was called
         if tree >= self._tables.instances:
             found = None if verdict is None else verdict(index, tree)
-            checked = int(self.comparison.property(tree, (row,), (state,), found) and is_known)
+            checked = int(self.comparison.property(tree, (row,), (state,), found))
         else:
             steps = self.comparison.action(tree, row, state)
             judged = list(self._judged(row, state, steps))
@@ -251,7 +251,7 @@ class Verification(Generic[S]):
                 judged = [judged[int(self._random.integers(len(judged)))]] if judged else []
             elif self._share is not None:
                 judged = [each for each in judged if self._random.random() < self._share]
-            checked = is_known + sum(self.comparison.property(*each) for each in judged)
+            checked = 1 + sum(self.comparison.property(*each) for each in judged)
         self.checked += checked
         return checked
 
