@@ -2,8 +2,9 @@
 
 A matrix of Kafka's releases can also show the archive of known bugs. The bounds of the matrix are small, and some bugs
 need larger bounds. Therefore each bug of a release whose failures a configuration allows is looked for with the bounds
-from the archive and the settings of the configuration, among the kept counterexamples and otherwise by a search. The
-matrix shows it in the cells of the properties that it violates.
+from the archive and the settings of the configuration: by a search, and among the kept counterexamples if the search
+stops at its limit. The matrix shows it in the cell of the property that it violates. If other properties are violated
+within its bounds, their cells say so.
 """
 
 from __future__ import annotations
@@ -252,7 +253,7 @@ class BugFinder:
     def looked(self, bug: Bug, spec: Spec[object]) -> Looked | None:
         """Look for a bug within its own bounds, but with the settings of a spec.
 
-        There is no search if a kept counterexample shows the bug.
+        A kept counterexample of the bug serves if the search stops at its limit.
 
         Parameters:
             bug: the bug, which affects the release.
@@ -267,18 +268,15 @@ class BugFinder:
         within = bug_within(bug, spec)
         key = (bug.ticket, spec.name, bounds_text(attrs.asdict(within.bounds)))
         if key not in self._found:
-            known, exhausted = promised(kept_traces(bug, within)), False
-            if bug.property not in known:
-                result = self.searched(within, BUG_STATES)
-                if result.interrupted:
-                    return None
-                exhausted = result.exhausted
-                found = {item.property.name: item.traces[0] for item in result.properties if item.traces}
-                has_own = exhausted and Archive(bugs=[bug]).possible(spec) != []
-                if has_own and bug.property in self._names(within) and bug.property not in found:
-                    raise LeadlineError(f"{bug.ticket}: the search for this bug finds no violation of {bug.property}")
-                known |= promised(found)
-            self._found[key] = Looked(known, exhausted or bug.property in known)
+            result = self.searched(within, BUG_STATES)
+            if result.interrupted:
+                return None
+            found = {item.property.name: item.traces[0] for item in result.properties if item.traces}
+            has_own = result.exhausted and Archive(bugs=[bug]).possible(spec) != []
+            if has_own and bug.property in self._names(within) and bug.property not in found:
+                raise LeadlineError(f"{bug.ticket}: the search for this bug finds no violation of {bug.property}")
+            known = promised({} if result.exhausted else kept_traces(bug, within)) | promised(found)
+            self._found[key] = Looked(known, result.exhausted or bug.property in known)
         return self._found[key]
 
     @staticmethod
@@ -319,7 +317,8 @@ class MatrixCell:
         by_design: true if the property is violated but the configuration does not promise it.
         trace: the trace that the search found for the property, or None if it found none.
         unreached: the names of the witnesses on which the verdict would rest, but which no search reached.
-        bugs: the known bugs that violate the property. Each is a (ticket, trace) pair.
+        bugs: the known bugs that violate the property, and bugs within whose bounds it is violated. Each is a pair of
+            words and a trace.
     """
 
     verdict: Verdict
@@ -359,14 +358,18 @@ class MatrixCell:
         return cls(verdict, f"{verdict.value} ({number})", trace=trace)
 
     def with_bug(self, bug: Bug, trace: Trace[object] | None) -> MatrixCell:
-        """Return the cell with a known bug.
+        """Return the cell with a known bug, if it has a counterexample of the cell's property.
+
+        Within the bounds of a bug, other properties can be violated too. This is said only if the property would seem
+        to hold otherwise, and not called that bug.
 
         Parameters:
-            trace: the counterexample with which the bug violates the cell's property, or None if there is none.
+            trace: a counterexample of the cell's property within the bounds of the bug, or None if there is none.
         """
-        if trace is None or self.by_design:
+        is_named = trace is not None and trace.about is not None and trace.about.name == bug.property
+        if trace is None or self.by_design or (self.verdict is Verdict.VIOLATED and not is_named):
             return self
-        bugs = (*self.bugs, (bug.ticket, trace))
+        bugs = (*self.bugs, (bug.ticket if is_named else f"with the bounds of {bug.ticket}", trace))
         text = self.text if self.verdict is Verdict.VIOLATED else f"{Verdict.VIOLATED.value} beyond these bounds"
         return attrs.evolve(self, verdict=Verdict.VIOLATED, text=text, bugs=bugs)
 
