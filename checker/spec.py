@@ -37,6 +37,7 @@ from leadline.checker.errors import SpecError
 from leadline.checker.properties import AT_REST, DEADLOCK, Kind, Premise, Property, premise_property
 from leadline.checker.state import check_shape, check_state, check_state_class
 from leadline.checker.support.escapes import visible
+from leadline.checker.support.inspection import is_frozen
 from leadline.checker.support.messages import nearest
 from leadline.checker.values import Unfit, distinct
 
@@ -167,7 +168,7 @@ class Spec(Generic[S]):
                 )
         if not isinstance(self.drawing, Drawing | None):
             raise SpecError(f"spec {self.name}: drawing must be a Drawing, not {name_of(self.drawing)}")
-        if not (attrs.has(type(self.bounds)) and attrs.inspect(type(self.bounds)).is_frozen):
+        if not is_frozen(type(self.bounds)):
             raise SpecError(
                 f"spec {self.name}: bounds must be an instance of a frozen attrs class, not {self.bounds!r}"
             )

@@ -19,6 +19,7 @@ import attrs
 from leadline.checker.bag import Bag
 from leadline.checker.errors import SpecError
 from leadline.checker.map import Map
+from leadline.checker.support.inspection import is_frozen
 from leadline.checker.values import CONSTANT, first_unfit, is_constant, same
 
 S = TypeVar("S")
@@ -132,11 +133,11 @@ def check_state_class(cls: type) -> None:
     Raises:
         SpecError: if the class is not a frozen attrs class, or if it does not compare its instances field by field.
     """
-    if not attrs.has(cls):
+    if "__attrs_attrs__" not in vars(cls):
         raise SpecError(
             f"a state must be an instance of a frozen attrs class, but {cls.__name__} is not an attrs class"
         )
-    if not attrs.inspect(cls).is_frozen:
+    if not is_frozen(cls):
         raise SpecError(f"a state must not change, but {cls.__name__} is not frozen: use @attrs.frozen")
     if cls.__eq__ is object.__eq__:
         raise SpecError(f"states are compared by value, but {cls.__name__} has eq=False: remove eq=False")

@@ -35,10 +35,11 @@ RESTS = words(
 
 KNOWN_BUGS = words(
     "A cell also names each known bug that can occur in this configuration and violates the property, with the number "
-    "of states of a trace. It was looked for within the bounds of the archive, which can be larger than those of the "
-    f"table, among kept counterexamples and else by a search of up to {BUG_STATES:,} states: `leadline bugs TICKET` "
-    "shows it. If only such a bug violates the property, the cell says ",
+    f"of states of a trace: `leadline bugs TICKET` shows it. It was looked for by a search of up to {BUG_STATES:,} "
+    "states within the bounds of the archive, which can be larger than those of the table, and among kept "
+    "counterexamples. If only such a search finds a violation, the cell says ",
     Span("beyond these bounds", "quiet"),
+    " and, if the violation is not that of the bug, with whose bounds it was found",
     ". A known bug of a release that is missing in a table needs other failures or settings than the table's: where "
     "nothing was found, the other tables show what the same release loses with them.",
 )

@@ -31,6 +31,7 @@ from leadline.checker.observing.tuple_views import TupleView
 from leadline.checker.source.blocks import FALSE, NEITHER, TRUE, Block, Place, Variable, Whole
 from leadline.checker.source.control_flow import FlowGraph
 from leadline.checker.source.running import MOST_STEPS, Carried, Key, Runner
+from leadline.checker.support.inspection import is_frozen
 
 
 class Position(NamedTuple):
@@ -251,7 +252,7 @@ def _key_of_data(value: Any) -> Key:
 @functools.lru_cache(maxsize=4096)
 def _is_record(kind: Any) -> bool:
     """Return whether a class is a frozen attrs class whose instances consist only of their fields."""
-    return attrs.has(kind) and attrs.inspect(kind).is_frozen and can_be_taken_apart(kind) and copies_unread(kind)
+    return is_frozen(kind) and can_be_taken_apart(kind) and copies_unread(kind)
 
 
 def _value(given: Carried, recorder: Recorder | None) -> Any:

@@ -42,7 +42,7 @@ from leadline.checker.observing import opcodes
 from leadline.checker.observing.constructs import CHANGEABLE, Construct
 from leadline.checker.observing.objects import Origin, Walk, origin, referents
 from leadline.checker.observing.recording import Precision
-from leadline.checker.support.inspection import is_a, stored
+from leadline.checker.support.inspection import is_a, is_frozen, stored
 from leadline.checker.values import is_of_library
 
 _BUILTINS = {
@@ -482,7 +482,7 @@ def _package_of(module: str) -> str:
 def _is_immutable(kind: type) -> bool:
     if issubclass(kind, _IMMUTABLE) or is_of_library(kind) or f"{kind.__module__}.".startswith(_STATELESS):
         return True
-    return attrs.has(kind) and attrs.inspect(kind).is_frozen
+    return is_frozen(kind)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import attrs
+
 
 def is_a(value: object, *kinds: type) -> bool:
     """Return whether a value is an instance of one of `kinds`. Unlike `isinstance`, this function does not read the
@@ -32,6 +34,11 @@ def stored(value: object, name: str, default: object = None) -> Any:
         return find(value, name)
     except AttributeError:
         return default
+
+
+def is_frozen(kind: type) -> bool:
+    """Return whether a class is itself a frozen attrs class. A plain class that only inherits from one is not."""
+    return "__attrs_attrs__" in vars(kind) and attrs.inspect(kind).is_frozen
 
 
 def with_arguments(function: object) -> tuple[object, dict[str, object]]:
