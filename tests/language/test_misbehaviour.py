@@ -226,7 +226,11 @@ class Soft:
     times: int = 0
 
 
-@pytest.mark.parametrize("initial", [Plain(), 7, (1, 2), "state"])
+class Inherits(Soft):
+    """A plain class that inherits from an attrs class."""
+
+
+@pytest.mark.parametrize("initial", [Plain(), Inherits(), 7, (1, 2), "state"])
 def test_a_state_that_is_not_attrs_is_refused(engine: Engine, initial: Any) -> None:
     with refused(
         "a state must be an instance of a frozen attrs class", f"{type(initial).__name__} is not an attrs class"

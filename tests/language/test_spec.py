@@ -54,6 +54,10 @@ class HardBounds:
     limit: int = 3
 
 
+class PlainBounds(HardBounds):
+    """A plain class that inherits from a frozen one."""
+
+
 @attrs.frozen
 class DeclaredBounds:
     """With a bound that `-b` may change."""
@@ -105,7 +109,7 @@ def test_refuses_a_property_called_deadlock_only_where_deadlock_is_checked() -> 
         spec(properties=[own], check_deadlock=True)
 
 
-@pytest.mark.parametrize("bounds", [SoftBounds(), HardBounds, {"limit": 3}, None])
+@pytest.mark.parametrize("bounds", [SoftBounds(), PlainBounds(), HardBounds, {"limit": 3}, None])
 def test_refuses_bounds_that_are_not_a_frozen_attrs_value(bounds: Any) -> None:
     with refused("spec lab", "bounds must be an instance of a frozen attrs class", f"not {bounds!r}"):
         spec(bounds=bounds)
