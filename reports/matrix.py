@@ -10,7 +10,7 @@ within its bounds, their cells say so.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -220,7 +220,8 @@ class Looked:
     """What was found of a known bug with the settings of a configuration.
 
     Attributes:
-        traces: the counterexamples that are not by design, keyed by the name of the property.
+        traces: the counterexamples, keyed by the name of the property. Those of other properties than the bug's are not
+            by design.
         is_decided: false if the bug was not found by a search that stopped at its limit.
     """
 
@@ -272,10 +273,13 @@ class BugFinder:
             if result.interrupted:
                 return None
             found = {item.property.name: item.traces[0] for item in result.properties if item.traces}
-            has_own = result.exhausted and Archive(bugs=[bug]).possible(spec) != []
-            if has_own and bug.property in self._names(within) and bug.property not in found:
+            has_own = Archive(bugs=[bug]).possible(spec) != []
+            is_due = result.exhausted and has_own and bug.property in self._names(within)
+            if is_due and bug.property not in found:
                 raise LeadlineError(f"{bug.ticket}: the search for this bug finds no violation of {bug.property}")
-            known = promised({} if result.exhausted else kept_traces(bug, within)) | promised(found)
+            known = ({} if result.exhausted else kept_traces(bug, within)) | found
+            own = {bug.property} if has_own else set()  # a default can be the bug, which then is by design (KIP-106)
+            known = {name: trace for name, trace in known.items() if name in own or not why_not_promised(name, trace)}
             self._found[key] = Looked(known, result.exhausted or bug.property in known)
         return self._found[key]
 
@@ -289,11 +293,6 @@ def bug_within(bug: Bug, spec: Spec[Any]) -> Spec[Any]:
     settings = {name: getattr(spec.bounds, name) for name in SETTINGS if hasattr(spec.bounds, name)}
     names = [item.name for item in spec.checks if not item.kind.is_witness]
     return load_spec(spec.name).with_bounds(bug.bounds | settings).with_properties(names)
-
-
-def promised(traces: Mapping[str, Trace[object]]) -> dict[str, Trace[object]]:
-    """Return the counterexamples that are not by design, keyed by the name of the property."""
-    return {name: trace for name, trace in traces.items() if not why_not_promised(name, trace)}
 
 
 def kept_traces(bug: Bug, within: Spec[Any]) -> dict[str, Trace[object]]:

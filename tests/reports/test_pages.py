@@ -224,7 +224,7 @@ def test_the_bugs_outside_a_search() -> None:
     assert bug not in archive.outside(load_spec("kafka/2.8.1"))
 
 
-NOT_STORED = {STATES_MATRIX, TXN_MATRIX}
+NOT_STORED = {STATES_MATRIX}
 """The matrices that have not been searched since their bounds or witnesses changed: their pages are older."""
 
 
