@@ -133,7 +133,7 @@ def check_state_class(cls: type) -> None:
     Raises:
         SpecError: if the class is not a frozen attrs class, or if it does not compare its instances field by field.
     """
-    if "__attrs_attrs__" not in vars(cls):
+    if not attrs.has(cls) or "__attrs_attrs__" not in vars(cls):
         raise SpecError(
             f"a state must be an instance of a frozen attrs class, but {cls.__name__} is not an attrs class"
         )
