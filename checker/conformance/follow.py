@@ -364,7 +364,7 @@ class _Search(Generic[S]):
             if len(self._hidden_of) >= MOST_CACHED:
                 self._hidden_of.clear()
             steps = self._decided(lambda: self._hidden(state))
-            steps = [HiddenStep(step.label, step.action, self._kept(step.after), step.touches) for step in steps]
+            steps = [attrs.evolve(step, after=self._kept(step.after)) for step in steps]
             self._hidden_of[state] = [step for step in steps if step.after != state]
         return self._hidden_of[state]
 
