@@ -72,7 +72,7 @@ def digest_of(matrix: Path) -> str:
     Other families change it only by modules that both import.
     """
     searches = read_matrix(matrix)
-    families = {spec.partition("/")[0]: load_spec(spec).family for spec in searches.specs}
+    families = {family.name: family for family in (load_spec(spec).family for spec in searches.specs)}
     known = [bug for bug in bugs.read_archive().bugs if searches.known_bugs and bugs.family_of(bug) in families]
     code = _code([why_not_promised.__module__, *(family.make.__module__ for family in families.values())])
     found = hashlib.sha256()
