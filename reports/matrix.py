@@ -292,7 +292,7 @@ def bug_within(bug: Bug, spec: Spec[Any]) -> Spec[Any]:
     """Return a release with the bounds that a bug needs, and with the settings and properties of a configuration."""
     settings = {name: getattr(spec.bounds, name) for name in SETTINGS if hasattr(spec.bounds, name)}
     names = [item.name for item in spec.checks if not item.kind.is_witness]
-    return load_spec(spec.name).with_bounds(bug.bounds | settings).with_properties(names)
+    return load_spec(spec.name).with_bounds(bug.bounds_for(spec.name) | settings).with_properties(names)
 
 
 def kept_traces(bug: Bug, within: Spec[Any]) -> dict[str, Trace[object]]:

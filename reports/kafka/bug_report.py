@@ -75,6 +75,9 @@ def bug_blocks(own: Sequence[BugResult], link: str = "") -> Iterator[Block]:
         yield Items(tuple(words(Span(name, "strong"), f": {text}") for name, text in about.lines.items()))
     yield Paragraph(words(f"It violates `{bug.property}`: {sentence}."))
     yield Paragraph(words("Searched with ", Span(f"-b {bounds_text(bug.bounds)}", "code"), ":"), "quiet")
+    for bounds in dict.fromkeys(map(bounds_text, bug.bounds_in.values())):
+        names = ", ".join(name for name, each in bug.bounds_in.items() if bounds_text(each) == bounds)
+        yield Paragraph(words(f"In {names} with ", Span(f"-b {bounds}", "code"), "."), "quiet")
     rows: list[tuple[Cell | str, ...]] = []
     for each in own:
         if each.run.part == "later" and each.as_expected:  # these share a row

@@ -71,6 +71,7 @@ class Bug:
         elsewhere: releases that have `rules` and violate the property within `bounds`, but that do not have this bug.
             The note says why. All other releases with `rules` are affected, or satisfy the property.
         bounds: the bounds of the search, if they differ from the release's defaults.
+        bounds_in: further bounds of the searches in some of the affected releases, keyed by the name of the release.
         situation: the names of witnesses: the situation in which the bug does harm. A search that does not reach it
             says nothing about the bug.
         rules: the rules that the fix changed, and their values before the fix.
@@ -95,6 +96,7 @@ class Bug:
     fixed: list[str]
     elsewhere: list[str] = attrs.field(factory=list)
     bounds: Values = attrs.field(factory=dict)
+    bounds_in: dict[str, Values] = attrs.field(factory=dict)
     situation: list[str] = attrs.field(factory=list)
     rules: dict[str, str] = attrs.field(factory=dict)
     defaults: Values = attrs.field(factory=dict)
@@ -105,6 +107,10 @@ class Bug:
     seen: str = ""
     check: str = ""
     until: str = ""
+
+    def bounds_for(self, name: str) -> Values:
+        """Return the bounds with which a release is searched, also if a rule of it is changed."""
+        return self.bounds | self.bounds_in.get(name.partition("+")[0], {})
 
 
 @attrs.frozen(kw_only=True)
@@ -314,18 +320,18 @@ class Archive:
         values |= rules or {}
         base = _column(name.partition("+")[0])
         reference = base.with_rules({rule: value for rule, value in values.items() if base.values[rule] != value}).name
-        return load_spec(reference).with_bounds(bug.bounds).with_properties([bug.property])
+        return load_spec(reference).with_bounds(bug.bounds_for(name)).with_properties([bug.property])
 
 
 def _as_released(bug: Bug, name: str) -> Spec[object]:
     """Return the spec used to search a release for a bug, with the other bugs of the release not fixed."""
-    released: Spec[object] = load_spec(name).with_bounds(bug.bounds).with_properties([bug.property])
+    released: Spec[object] = load_spec(name).with_bounds(bug.bounds_for(name)).with_properties([bug.property])
     return released
 
 
 def _bounds_of(bug: Bug, spec: Spec[Any]) -> Any:
     """Return the bounds with which the archive searches a release for a bug."""
-    return _with_defaults(spec.name).with_bounds(bug.bounds).bounds
+    return _with_defaults(spec.name).with_bounds(bug.bounds_for(spec.name)).bounds
 
 
 @functools.cache

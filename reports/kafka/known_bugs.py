@@ -77,7 +77,7 @@ def known_bugs_within(spec: Spec[Any], name: str) -> tuple[KnownBug, ...]:
 
     own, found = attrs.asdict(load_spec(spec.name).bounds), []
     for bug in read_archive().known(spec, name):
-        needed = [each for each in spec.family.perturbations if bug.bounds.get(each, 0)]
+        needed = [each for each in spec.family.perturbations if bug.bounds_for(spec.name).get(each, 0)]
         defaults = {each: own[each] for each in needed if getattr(spec.bounds, each) == own[each]}
         found.append(KnownBug(bug.ticket, defaults))
     return tuple(found)

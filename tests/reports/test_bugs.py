@@ -92,13 +92,17 @@ def beside(bug: Bug) -> list[BugSearch]:
     """A search for each release right before or after the affected ones that no other search is about."""
     affected = {release(name).name for name in bug.affected}
     searched = {run.spec.name.partition("+")[0] for run in (*ARCHIVE.runs(bug), *unlisted(bug))}
-    found = dict[str, None]()
+    found = dict[str, str]()
     for line in dict.fromkeys(release(name).line for name in bug.affected):
         names = [column.name for column in load_spec(bug.affected[0]).family.releases if column.line == line]
         for pair in itertools.pairwise(names):
             if len(affected.intersection(pair)) == 1:
-                found |= dict.fromkeys(set(pair) - affected - searched)
-    specs = [load_spec(name).with_bounds(bug.bounds).with_properties([bug.property]) for name in found]
+                (listed,) = affected.intersection(pair)
+                found |= dict.fromkeys(set(pair) - affected - searched, listed)
+    specs = [
+        load_spec(name).with_bounds(bug.bounds_for(listed)).with_properties([bug.property])
+        for name, listed in found.items()
+    ]
     return [BugSearch(bug, spec, "holds", "beside") for spec in specs]
 
 
@@ -143,7 +147,7 @@ def test_a_release_beside_the_affected_ones_does_not_have_the_bug(run: BugSearch
         while having := [other for other in others if other.rules.items() <= column.values.items()]:
             values = dict(column.values) | fix_of(having[0], column)
             column = base.with_rules({rule: value for rule, value in values.items() if base.values[rule] != value})
-        fixed = load_spec(column.name).with_bounds(run.bug.bounds).with_properties([run.bug.property])
+        fixed = load_spec(column.name).with_bounds(attrs.asdict(run.spec.bounds)).with_properties([run.bug.property])
         assert ENGINES["compiled"](fixed).verdict is Verdict.HOLDS, column.name
 
 

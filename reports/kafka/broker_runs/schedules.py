@@ -257,7 +257,8 @@ def _violates(trace: Trace[Any], other: Trace[Any]) -> bool:
 
 
 def _spec(bug: Bug, release: BrokerRelease) -> Spec[Any]:
-    return load_spec(_spec_name(bug, release)).with_bounds(bug.bounds).with_properties([bug.property])
+    name = _spec_name(bug, release)
+    return load_spec(name).with_bounds(bug.bounds_for(name)).with_properties([bug.property])
 
 
 def _spec_name(bug: Bug, release: BrokerRelease) -> str:
