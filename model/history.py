@@ -45,6 +45,7 @@ COMMITTED = "committed"
 LOST = "lost"
 JOINED = "joined"
 COUNTED = "counted"
+NOT_AWAITED = "not awaited"
 
 
 @attrs.frozen
@@ -254,6 +255,8 @@ class History(Generic[P]):
             )
             yield from (*late, *early)
             since = next((event.state for event in early if event.label == COUNTED), committed + 1)
+            if any(event.label == NOT_AWAITED for event in early):
+                since = _member_since(steps[:committed], broker) or since
             yield from self._joined_without(steps, broker, commit, since)
             yield from _became_eligible(steps, broker)
             yield from _overwritten(steps, broker, commit)
@@ -291,7 +294,7 @@ class History(Generic[P]):
             for state, step in reversed(list(enumerate(steps, start=1))):
                 if broker in self.waited_for(step.before, leader) and step.before.believes_to_lead(leader):
                     text = f"{step.instance.sentence}: broker {leader} no longer waits for broker {broker}"
-                    yield Event(state, f"{text}, which does not have {record}", "not awaited")
+                    yield Event(state, f"{text}, which does not have {record}", NOT_AWAITED)
                     return
                 if not step.before.believes_to_lead(leader):
                     return
@@ -338,7 +341,7 @@ class History(Generic[P]):
             steps: the steps of the trace.
             commit: the record.
             since: the first state in which joining is a cause of the loss: the one after the commit, or an earlier one
-                if the leader counted the record before it was written.
+                if the leader counted the record before it was written, or did not wait for a member of the ISR.
         """
         why: tuple[int, str] | None = None
         for state, step in enumerate(steps, start=1):
@@ -431,6 +434,14 @@ def _lacking(state: HasReplicas, commit: Commit) -> list[int]:
         if lacking := [broker for broker in sorted(brokers) if not _holds(_log(state, broker), commit)]:
             return lacking
     return []
+
+
+def _member_since(steps: Sequence[Step[P]], broker: int) -> int:
+    """Return the state in which a broker joined the controller's ISR, or 0 if it is not a member at the end, or has
+    always been one.
+    """
+    outside = [state for state, step in enumerate(steps, start=1) if broker not in step.before.quorum.isr]
+    return outside[-1] if outside and broker in steps[-1].after.quorum.isr else 0
 
 
 def _became_eligible(steps: Sequence[Step[P]], broker: int) -> Iterator[Event]:

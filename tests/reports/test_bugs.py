@@ -6,6 +6,7 @@ import itertools
 import json
 from pathlib import Path
 
+import attrs
 import pytest
 
 from leadline.checker import Verdict
