@@ -2,7 +2,8 @@
 
 Stored tables carry a digest of what made them: the matrix, and the code of its specs and properties without comments
 and docstrings. If it differs, the tables are refused, since any change of a rule may change any verdict. The code is
-that of the module that makes the specs of a family, and of all modules that it imports, directly or not.
+that of the module that makes the specs of a family, and of all modules that it imports, directly or not. The modules
+that draw and explain traces are left out, because no search calls them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from leadline.reports.matrix import read_matrix
 
 FOLDER = Path(__file__).resolve().parent / "tables"
 _LEADLINE = Path(str(model.__file__)).parent.parent
+_VIEWS = ("drawing", "explanation")
+"""The names of modules that only families and other views import: see `tests/reports/test_stored_tables.py`."""
 
 
 @attrs.frozen(eq=False)
@@ -82,7 +85,9 @@ def digest_of(matrix: Path) -> str:
 
 
 def _searched(bug: bugs.Bug) -> str:
-    return str(attrs.evolve(bug, also=[], sentence="", note="", on_brokers="", seen="", check="", until=""))
+    """Return what a search for a bug depends on. An attribute without a value says nothing."""
+    told = {"also", "sentence", "note", "on_brokers", "seen", "check", "until"}
+    return str({name: value for name, value in attrs.asdict(bug).items() if value and name not in told})
 
 
 def _code(modules: list[str]) -> list[str]:
@@ -93,10 +98,11 @@ def _code(modules: list[str]) -> list[str]:
     """
     found: dict[str, str] = {}
     while modules:
-        package, _, _ = (name := modules.pop()).rpartition(".")
+        package, _, last = (name := modules.pop()).rpartition(".")
         path = _LEADLINE.joinpath(*name.split(".")[1:])
         file = next(filter(Path.is_file, (path.with_suffix(".py"), path / "__init__.py")), None)
-        if name in found or file is None or not name.startswith((model.__name__, invariants.__name__)):
+        own = name.startswith((model.__name__, invariants.__name__)) and last not in _VIEWS
+        if name in found or file is None or not own:
             continue
         modules.append(package)
         tree = ast.parse(file.read_bytes())

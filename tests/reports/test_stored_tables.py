@@ -11,8 +11,9 @@ import pytest
 
 from leadline.checker.observing.digest import _Objects
 from leadline.checker.spec import Spec
-from leadline.invariants.catalog import CATALOG
+from leadline.invariants.catalog import CATALOG, FAMILIES
 from leadline.invariants.families.kafka import KAFKA
+from leadline.model.family import Family
 from leadline.reports import stored_tables
 from leadline.reports.kafka.bugs import Bug, read_archive
 from leadline.reports.matrix import matrix_file
@@ -26,8 +27,16 @@ def test_the_digest_of_code_has_all_modules_that_a_family_imports_without_commen
     assert not any(name.startswith(("leadline.model.txn", "leadline.checker")) for name in names)
     loaded = {name for name in sys.modules if name.startswith(("leadline.model", "leadline.invariants"))}
     assert {*names} <= loaded
-    used = {stored for spec in CATALOG.values() if spec.family is KAFKA for stored in own_code(spec)}
-    assert "leadline.model.kafka.fetch" in used <= {*names}
+    assert "leadline.model.kafka.fetch" in names
+
+
+@pytest.mark.parametrize("family", [*FAMILIES.values()], ids=FAMILIES.keys())
+def test_no_search_calls_the_views_that_the_digest_leaves_out(family: Family[Any]) -> None:
+    names = {line.partition(" ")[0] for line in stored_tables._code([family.make.__module__])}
+    assert not any(name.endswith(stored_tables._VIEWS) for name in names)
+    for spec in CATALOG.values():
+        if spec.family is family:
+            assert own_code(spec) <= names
 
 
 def own_code(spec: Spec[Any]) -> set[str]:
