@@ -27,6 +27,7 @@ DOCUMENTS = (
     "model/recordings.md",
     "model/own-releases.md",
     "model/transactions.md",
+    "model/groups.md",
     "model/controllers.md",
     "model/designs.md",
     "invariants/README.md",

@@ -1,0 +1,216 @@
+"""Properties of consumer groups with the classic protocol: who owns a partition, whose offsets are accepted, and how
+the coordinator's state changes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from leadline.checker.properties import invariant, step_invariant, step_witness, witness
+from leadline.model.group.classic.coordinator import accepts
+from leadline.model.group.classic.state import (
+    COMPLETING,
+    CONSUMING,
+    DOWN,
+    EMPTY,
+    IN_GENERATION,
+    PREPARING,
+    STABLE,
+    Classic,
+)
+from leadline.model.group.perturbed import NONE
+
+BEFORE = {
+    EMPTY: {PREPARING},
+    PREPARING: {STABLE, COMPLETING, EMPTY},
+    COMPLETING: {PREPARING},
+    STABLE: {COMPLETING},
+}
+"""The states from which the coordinator may change to a state (GroupMetadata.validPreviousStates). The model does not
+have Dead, which a group enters when it is unloaded or deleted.
+"""
+
+
+def failed_over(before: Classic, after: Classic) -> bool:
+    """Return whether another broker has become coordinator in a step."""
+    return before.spent.failovers != after.spent.failovers
+
+
+@step_invariant(
+    "the state of a group changes only as the coordinator's table allows",
+    source="GroupMetadata.validPreviousStates; ClassicGroupState since 3.7",
+)
+def group_transitions_valid(before: Classic, after: Classic) -> Iterator[str]:
+    """A failover, which loads what is persisted, is no such change."""
+    was, now = before.group.state, after.group.state
+    if was != now and was not in BEFORE[now] and not failed_over(before, after):
+        yield f"the state of the group changes from {was} to {now}"
+
+
+@step_invariant(
+    "the generation increases by one when a join phase ends, and does not change otherwise",
+    source="GroupMetadata.initNextGeneration",
+)
+def generation_steps_by_one(before: Classic, after: Classic) -> Iterator[str]:
+    was, now = before.group, after.group
+    ends = was.state == PREPARING and now.state in (COMPLETING, EMPTY)
+    if now.generation != was.generation + ends and not failed_over(before, after):
+        yield f"the generation was {was.generation} in {was.state}, and is {now.generation} in {now.state}"
+
+
+@invariant(
+    "the assignment of a stable group gives a partition to one member only, and an eager assignor gives all away",
+    source="KIP-429; KAFKA-12984: several consumers claim one partition",
+)
+def assignment_disjoint(state: Classic) -> Iterator[str]:
+    if state.group.state != STABLE:
+        return
+    for partition in range(state.bounds.partitions):
+        owners = [member.member_id for member in state.group.members if partition in member.assignment]
+        if len(owners) > 1:
+            yield f"partition {partition} is assigned to the members {owners} of generation {state.group.generation}"
+        if not owners and not state.protocol.is_cooperative:
+            yield f"partition {partition} is assigned to no member of generation {state.group.generation}"
+
+
+@invariant(
+    "members of a group do not own the same partition",
+    source="the classic protocol: all members join before the next assignment; KIP-429, KAFKA-14639",
+)
+def one_owner_among_members(state: Classic) -> Iterator[str]:
+    """Compares what members read. A static member stays in the group while it is paused, so that only those static
+    members are compared that have joined the group's generation.
+    """
+    group = state.group
+    members = [
+        (number, client)
+        for number, client in enumerate(state.clients)
+        if (client.generation == group.generation and client.phase in IN_GENERATION)
+        or (not state.protocol.is_static and group.member(client.member_id) is not None)
+    ]
+    for (one, own), (other, others) in itertools.combinations(members, 2):
+        for partition in sorted(own.owned & others.owned):
+            yield f"consumers {one} and {other} own partition {partition} in generation {group.generation}"
+
+
+@invariant(
+    "a consumer of a stable group's generation owns what the coordinator has assigned to it",
+    source="the classic protocol: SyncGroup gives each member the leader's assignment",
+)
+def assignment_agreed(state: Classic) -> Iterator[str]:
+    group = state.group
+    for number, client in enumerate(state.clients):
+        member = group.member(client.member_id)
+        agrees = member is None or client.owned == member.assignment or client.generation != group.generation
+        if group.state == STABLE and client.phase == CONSUMING and member is not None and not agrees:
+            yield f"consumer {number} owns {sorted(client.owned)}, and is assigned {sorted(member.assignment)}"
+
+
+@invariant(
+    "an offset commit is accepted only from the member to which its partitions are assigned",
+    source="the classic protocol: generations fence commits; KIP-447 for commits within transactions",
+)
+def commit_by_assignee(state: Classic) -> Iterator[str]:
+    """Asks of the commit in flight whether it would be accepted if it arrived now."""
+    commit = state.late
+    if commit is not None and accepts(state, commit):
+        member = state.group.member(commit.member_id)
+        for partition in sorted(commit.partitions):
+            if member is None or partition not in member.assignment:
+                yield (
+                    f"an offset of partition {partition} is accepted from member {commit.member_id} of generation "
+                    f"{commit.epoch}, to which it is not assigned"
+                )
+
+
+@step_invariant(
+    "a consumer that goes on does not forget the member id under which the group knows it",
+    source="KAFKA-13419: after ILLEGAL_GENERATION, the group waits for a member that does not exist any more",
+)
+def member_id_kept(before: Classic, after: Classic) -> Iterator[str]:
+    for number, (was, now) in enumerate(zip(before.clients, after.clients, strict=True)):
+        forgets = was.phase != DOWN != now.phase and was.member_id != now.member_id
+        if forgets and after.group.member(was.member_id) is not None and not failed_over(before, after):
+            yield f"consumer {number} forgets its id {was.member_id}, which is still a member of the group"
+
+
+@invariant(
+    "a group has one member for each group.instance.id",
+    source="KIP-345; KAFKA-8500: two live consumers with the same group.instance.id",
+)
+def one_member_for_instance(state: Classic) -> Iterator[str]:
+    if state.protocol.is_static:
+        owners = [state.client_of(member.member_id) for member in state.group.members]
+        for client in sorted(set(owners)):
+            if owners.count(client) > 1:
+                yield f"consumer {client} is {owners.count(client)} members of the group"
+
+
+@invariant(
+    "once nothing is left to do, all consumers are members of a stable group that reads all partitions",
+    source="KAFKA-12890 and KAFKA-9752: groups that are stuck",
+    at_rest=True,
+)
+def stable_at_rest(state: Classic) -> bool:
+    """Compares only states in which no request, time-out, restart or end of a pause can change anything."""
+    return settled(state)
+
+
+@invariant(
+    "at no time do two consumers read the same partition",
+    source="by design: a paused consumer reads until it learns that it was removed (KIP-62; 'zombie' of KIP-447)",
+)
+def one_reader(state: Classic) -> Iterator[str]:
+    """Violated by design: a consumer learns that it was removed only from the response to a request, and a group goes
+    on without it. Generations fence its commits.
+    """
+    for (one, own), (other, others) in itertools.combinations(enumerate(state.clients), 2):
+        for partition in sorted(own.owned & others.owned):
+            yield f"consumers {one} and {other} read partition {partition}"
+
+
+@invariant(
+    "no consumer has a generation that its coordinator has not begun",
+    source="by design: a generation is not persisted before the group is stable (GroupCoordinator.onCompleteJoin)",
+)
+def generation_known(state: Classic) -> Iterator[str]:
+    """Violated by design: a new coordinator reads the last stable generation, and gives out the next one again."""
+    for number, client in enumerate(state.clients):
+        if client.generation > state.group.generation:
+            yield f"consumer {number} has generation {client.generation}, and the group {state.group.generation}"
+
+
+# --- witnesses ----------------------------------------------------------------------------------------------------
+
+
+@witness("all consumers read their partitions in a stable group")
+def group_stable(state: Classic) -> bool:
+    return settled(state)
+
+
+@step_witness("a consumer that reads learns from a heartbeat that the group rebalances")
+def learns_of_rebalance(before: Classic, after: Classic) -> bool:
+    return any(
+        was.phase == CONSUMING != now.phase and was.member_id == now.member_id != NONE
+        for was, now in zip(before.clients, after.clients, strict=True)
+    )
+
+
+@witness("a partition moves: a consumer of a later generation owns what another one has owned")
+def partition_moves(state: Classic) -> bool:
+    return any(client.owned and client.phase == CONSUMING for client in state.clients[1:]) and settled(state)
+
+
+def settled(state: Classic) -> bool:
+    """Return whether the group is stable, all consumers read what is assigned to them, and all partitions are read."""
+    group = state.group
+    if group.state != STABLE or len(group.members) != len(state.clients):
+        return False
+    for client in state.clients:
+        member = group.member(client.member_id)
+        if client.phase != CONSUMING or client.stopped or client.generation != group.generation or member is None:
+            return False
+        if client.owned != member.assignment:
+            return False
+    return all(any(p in client.owned for client in state.clients) for p in range(state.bounds.partitions))

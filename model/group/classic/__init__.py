@@ -1,0 +1,1 @@
+"""The classic protocol of consumer groups: JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""

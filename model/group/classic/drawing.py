@@ -1,0 +1,134 @@
+"""Describe states and traces of the classic protocol as rows, messages and events, for diagrams and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leadline.checker.action import Step
+from leadline.checker.drawing import Cell, Drawing, Message, Row
+from leadline.model.group.classic.explanation import events
+from leadline.model.group.classic.state import DOWN, PREPARING, Classic, Consumer
+from leadline.model.group.perturbed import NONE
+
+COORDINATOR = "coordinator"
+
+
+def consumer_row(consumer: int) -> str:
+    """Return the name of a consumer's row."""
+    return f"consumer {consumer}"
+
+
+def partition_row(partition: int) -> str:
+    """Return the name of a partition's row."""
+    return f"partition {partition}"
+
+
+def number(value: int) -> str:
+    """Return the text for a member id, a generation or an epoch."""
+    return "-" if value == NONE else str(value)
+
+
+def partitions(owned: frozenset[int]) -> str:
+    """Return the text for a set of partitions."""
+    return " ".join(map(str, sorted(owned))) or "-"
+
+
+def cells(owned: frozenset[int], epoch: int) -> tuple[Cell, ...]:
+    """Return a cell for each partition of a set, coloured by generation or epoch."""
+    return tuple(Cell(f"p{partition}", f"since {number(epoch)}", max(epoch, 0)) for partition in sorted(owned))
+
+
+def partition_cells(assigned: list[str], read: list[str]) -> Row:
+    """Return the row of a partition: who owns it according to the coordinator, and who reads it."""
+    owner, readers = ", ".join(assigned) or "nobody", ", ".join(read) or "nobody"
+    return Row(
+        badges=[f"assigned to {owner}", f"read by {readers}"],
+        columns={"assigned to": owner, "read by": readers},
+        cells=tuple(Cell(each, "reads") for each in read),
+    )
+
+
+def rows(state: Classic) -> dict[str, Row]:
+    """Return the rows for the coordinator, the consumers and the partitions, keyed by name."""
+    found = {COORDINATOR: _coordinator(state)}
+    for consumer, client in enumerate(state.clients):
+        found[consumer_row(consumer)] = _consumer(state, client)
+    for partition in range(state.bounds.partitions):
+        assigned = [f"m{each.member_id}" for each in state.group.members if partition in each.assignment]
+        read = [consumer_row(c) for c, client in enumerate(state.clients) if partition in client.owned]
+        found[partition_row(partition)] = partition_cells(assigned, read)
+    return found
+
+
+def _coordinator(state: Classic) -> Row:
+    group = state.group
+    members = " ".join(f"m{member.member_id}:{partitions(member.assignment)}" for member in group.members) or "-"
+    badges = [group.state, f"generation {group.generation}", f"leader {number(group.leader)}", f"members {members}"]
+    waits = " ".join(f"m{member_id}" for member_id in state.awaited)
+    if waits:
+        badges.append(f"waits for {'JoinGroup' if group.state == PREPARING else 'SyncGroup'} of {waits}")
+    if state.persisted.generation != group.generation:
+        badges.append(f"has persisted generation {state.persisted.generation}")
+    columns = {
+        "role": group.state,
+        "generation": str(group.generation),
+        "member": members,
+        "waits for": waits or "-",
+    }
+    return Row(badges=badges, columns=columns)
+
+
+def _consumer(state: Classic, client: Consumer) -> Row:
+    role = f"{client.phase}, {client.stopped}" if client.stopped else client.phase
+    known = client.member_id == NONE or state.group.member(client.member_id) is not None
+    unknown = [] if known or client.member_id in state.group.pending else ["unknown to the coordinator"]
+    return Row(
+        badges=[role, f"member {number(client.member_id)}", f"generation {number(client.generation)}"],
+        standing=unknown,
+        columns={
+            "role": role,
+            "generation": number(client.generation),
+            "member": number(client.member_id),
+            "reads": partitions(client.owned),
+        },
+        cells=cells(client.owned, client.generation),
+        up=client.phase != DOWN,
+    )
+
+
+def messages(state: Classic) -> Iterator[Message]:
+    """Yield the commit in flight."""
+    if state.late is not None:
+        yield commit_message(state)
+
+
+def commit_message(state: Classic) -> Message:
+    """Return the offset commit in flight."""
+    assert state.late is not None
+    sender = consumer_row(state.client_of(state.late.member_id))
+    detail = f"partitions {partitions(state.late.partitions)}"
+    return Message(sender, COORDINATOR, f"OffsetCommit@{state.late.epoch}", detail)
+
+
+SENT = {"send_join": "JoinGroup", "send_sync": "SyncGroup", "send_heartbeat": "Heartbeat", "leave": "LeaveGroup"}
+
+
+def arrivals(step: Step[Classic]) -> Iterator[Message]:
+    """Yield the requests that the coordinator handles in a step."""
+    if step.action in SENT:
+        consumer = step.arguments["client"]
+        own = step.before.clients[consumer]
+        detail = f"member {number(own.member_id)}, generation {number(own.generation)}"
+        yield Message(consumer_row(consumer), COORDINATOR, SENT[step.action], detail)
+    elif step.action == "commit_arrives":
+        yield commit_message(step.before)
+
+
+DRAWING = Drawing(
+    rows=rows,
+    messages=messages,
+    arrivals=arrivals,
+    events=events,
+    legend="m0:0 1: the member with id 0 is assigned partitions 0 and 1; p0: a partition that a consumer reads; "
+    "assigned to: according to the coordinator; read by: according to the consumers",
+)

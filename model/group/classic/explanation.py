@@ -1,0 +1,81 @@
+"""Explain a trace of the classic protocol: who was removed, who believes what, and who waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from leadline.checker.action import Step
+from leadline.checker.drawing import Event
+from leadline.model.group.classic.coordinator import accepts
+from leadline.model.group.classic.state import COMPLETING, DOWN, PREPARING, STABLE, Classic
+from leadline.model.group.perturbed import NONE
+
+DISTURBANCES = {
+    "crash": ("consumer {client} crashes; the coordinator learns that only from its session", "crashed"),
+    "pause": ("consumer {client} is paused; it goes on to believe that it owns its partitions", "paused"),
+    "mute": ("consumer {client} does not send SyncGroup; its heartbeat thread runs on", "mute"),
+    "leave": ("consumer {client} leaves the group", "left"),
+    "rejoin": ("consumer {client}, the leader, joins again", "rejoins"),
+    "fail_over": ("another broker becomes coordinator and reads what was persisted", "failover"),
+    "send_commit": ("consumer {client} sends a commit, which is delayed", "delayed"),
+    "resume": ("consumer {client} goes on, with what it believed before", "resumed"),
+    "expire_session": ("the session of a member of consumer {client} expires", "expired"),
+    "time_out_join": (
+        "the rebalance time-out passes: the join phase ends without those that have not joined",
+        "timed out",
+    ),
+    "time_out_sync": ("members that have not sent SyncGroup are removed", "timed out"),
+}
+"""What steps of actions mean: a sentence and a label, keyed by the name of the action."""
+
+
+def events(steps: Sequence[Step[Classic]]) -> Iterator[Event]:
+    """Yield the events that decide the outcome of a trace."""
+    for at, step in enumerate(steps, start=1):
+        for text, label, good in _of(step):
+            yield Event(at, text, label, good)
+
+
+def _of(step: Step[Classic]) -> Iterator[tuple[str, str, bool]]:
+    before, after = step.before, step.after
+    if step.action in DISTURBANCES:
+        text, label = DISTURBANCES[step.action]
+        yield text.format(**step.arguments), label, False
+    if step.action == "commit_arrives" and before.late is not None:
+        taken = accepts(before, before.late)
+        yield f"the commit is {'accepted' if taken else 'refused'}", "accepted" if taken else "refused", not taken
+    for number, (was, now) in enumerate(zip(before.clients, after.clients, strict=True)):
+        if was.member_id != NONE != now.member_id or was.member_id == now.member_id or now.phase == DOWN:
+            continue
+        if was.member_id != NONE:
+            known = before.group.member(was.member_id) is not None
+            why = "its generation is not the group's" if known else "it is no member any more"
+            keeps = f" It keeps partitions {sorted(now.owned)}." if now.owned else ""
+            yield f"consumer {number} learns that {why}, and forgets its member id.{keeps}", "fenced", False
+    yield from _of_group(before, after)
+
+
+def _of_group(before: Classic, after: Classic) -> Iterator[tuple[str, str, bool]]:
+    was, now = before.group, after.group
+    if now.state == PREPARING != was.state:
+        yield "a rebalance begins", "rebalance", True
+    if now.state == COMPLETING != was.state:
+        yield f"generation {now.generation} begins; its leader is member {now.leader}", f"gen {now.generation}", True
+        for member in now.members:
+            others = [each for each in now.members if each is not member and each.claims & member.claims]
+            for other in others[:1]:
+                text = f"{member.member_id} and {other.member_id} both claim {sorted(member.claims & other.claims)}"
+                yield text, "claims", False
+            if others:
+                break
+    if now.state == STABLE and was.state == COMPLETING:
+        given = ", ".join(f"{sorted(member.assignment)} to member {member.member_id}" for member in now.members)
+        yield f"the coordinator persists the assignment: {given}", "stable", True
+        for member in now.members:
+            for number, client in enumerate(before.clients):
+                stale = (client.owned & member.assignment) if client.member_id != member.member_id else frozenset()
+                if stale:
+                    text = (
+                        f"consumer {number} still reads {sorted(stale)}, which is assigned to member {member.member_id}"
+                    )
+                    yield text, "stale", False

@@ -1,0 +1,177 @@
+"""The state of a group with the classic protocol: the coordinator's group, what it has persisted, and the consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.checker.state import component, constant
+from leadline.model.group.bounds import Bounds, Spent
+from leadline.model.group.classic.protocols import Protocol
+from leadline.model.group.perturbed import NONE, NOTHING, PAUSED, Client, Commit, Perturbed
+
+EMPTY = "Empty"
+PREPARING = "PreparingRebalance"
+COMPLETING = "CompletingRebalance"
+STABLE = "Stable"
+
+DOWN = "down"
+UNJOINED = "unjoined"
+REJOINING = "rejoining"
+JOINING = "joining"
+JOINED = "joined"
+SYNCING = "syncing"
+CONSUMING = "consuming"
+MUTE = "mute"
+
+IN_GENERATION = (JOINED, SYNCING, CONSUMING)
+
+Plan = tuple[tuple[int, frozenset[int]], ...]
+"""An assignment: pairs of a member id and its partitions, in the order of ids."""
+
+
+@attrs.frozen(cache_hash=True)
+class Consumer(Client):
+    """The state of a consumer.
+
+    Attributes:
+        phase: `DOWN`; `UNJOINED`, before a JoinGroup request, which onJoinPrepare precedes; `REJOINING`, the same, but
+            onJoinPrepare has been called; `JOINING`, waiting for the response; `JOINED`, before its SyncGroup request;
+            `SYNCING`, waiting for the response; or `CONSUMING`.
+        generation: the generation of its last JoinGroup response, or `NONE` if it was reset.
+        owned_since: the generation of its last SyncGroup response. Only the cooperative assignor reads it.
+        plan: the assignment that it will send as leader of its generation.
+    """
+
+    phase: str = UNJOINED
+    generation: int = NONE
+    owned_since: int = NONE
+    plan: Plan = ()
+
+
+@attrs.frozen(cache_hash=True)
+class Member:
+    """The coordinator's metadata of a member (Kafka's MemberMetadata).
+
+    Attributes:
+        member_id: the member id.
+        joined: whether its JoinGroup request of the join phase has arrived.
+        synced: whether its SyncGroup request of the generation has arrived, or need not.
+        watched: whether its session timer runs.
+        claims: the partitions that it said it owns when it joined.
+        claimed_since: the generation in which it got them.
+        assignment: the partitions of its last assignment.
+    """
+
+    member_id: int
+    joined: bool = False
+    synced: bool = True
+    watched: bool = True
+    claims: frozenset[int] = NOTHING
+    claimed_since: int = NONE
+    assignment: frozenset[int] = NOTHING
+
+
+@attrs.frozen(cache_hash=True)
+class Group:
+    """The coordinator's metadata of the group (Kafka's GroupMetadata).
+
+    Attributes:
+        state: the state of the group, such as `STABLE`.
+        generation: the generation. It changes when a join phase ends.
+        leader: the member id of the leader, or `NONE`.
+        members: the members, in the order of their ids.
+        pending: the member ids that were handed out and have not joined yet (KIP-394).
+    """
+
+    state: str = EMPTY
+    generation: int = 0
+    leader: int = NONE
+    members: tuple[Member, ...] = ()
+    pending: frozenset[int] = NOTHING
+
+    def member(self, member_id: int) -> Member | None:
+        """Return the member with the given id, or None."""
+        return next((member for member in self.members if member.member_id == member_id), None)
+
+    def with_member(self, member: Member) -> Group:
+        """Return the group with a member added or replaced."""
+        others = [each for each in self.members if each.member_id != member.member_id]
+        return attrs.evolve(self, members=tuple(sorted([*others, member], key=lambda each: each.member_id)))
+
+    def without(self, member_ids: frozenset[int]) -> Group:
+        """Return the group without some members. If the leader is one of them, there is none."""
+        left = tuple(member for member in self.members if member.member_id not in member_ids)
+        leader = NONE if self.leader in member_ids else self.leader
+        return attrs.evolve(self, members=left, leader=leader, pending=self.pending - member_ids)
+
+
+@attrs.frozen(cache_hash=True)
+class Classic(Perturbed[Consumer]):
+    """A state of a group with the classic protocol.
+
+    Attributes:
+        late: the offset commit in flight, or None.
+        spent: how often each perturbation has happened.
+        group: what the coordinator has in memory.
+        persisted: what a new coordinator reads from __consumer_offsets.
+        clients: the consumers.
+        protocol: the rules of the release.
+        bounds: the limits of the state space.
+    """
+
+    late: Commit | None
+    spent: Spent = component()
+    group: Group = component()
+    persisted: Group = component()
+    clients: tuple[Consumer, ...] = component(each="consumer")
+    protocol: Protocol = constant()
+    bounds: Bounds = constant()
+
+    def known_ids(self) -> frozenset[int]:
+        """Return all member ids that anybody knows, so that new ones differ from them."""
+        groups = (self.group, self.persisted)
+        known = {member.member_id for group in groups for member in group.members} | self.group.pending
+        return frozenset(
+            known | {client.member_id for client in self.clients} | {self.late.member_id if self.late else NONE}
+        )
+
+    def acts(self, member_id: int) -> bool:
+        """Return whether a consumer with the given member id sends its next request. Time-outs wait for it."""
+        client = self.clients[self.client_of(member_id)]
+        return client.member_id == member_id and client.stopped == "" and client.phase != DOWN
+
+    def sends_heartbeats(self, member_id: int) -> bool:
+        """Return whether a consumer with the given member id sends heartbeats that renew its session."""
+        client = self.clients[self.client_of(member_id)]
+        if client.stopped == MUTE and not self.renewed_while_mute(client):
+            return False
+        return client.member_id == member_id and client.stopped != PAUSED and client.phase != DOWN
+
+    def renewed_while_mute(self, client: Consumer) -> bool:
+        """Return whether heartbeats of a mute consumer renew its session: if it has the group's generation. Consumers
+        send no heartbeats while they join before KAFKA-10134.
+        """
+        return self.protocol.renews_in_completing and client.generation == self.group.generation
+
+    @property
+    def awaited(self) -> list[int]:
+        """The member ids whose requests the coordinator awaits: to end the join phase, or the synchronisation."""
+        if self.group.state == PREPARING:
+            left = [member.member_id for member in self.group.members if not member.joined]
+            return sorted([*left, *self.group.pending])
+        return [member.member_id for member in self.group.members if not member.synced]
+
+
+def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Classic]:
+    """Yield the initial state: the group is empty, and the consumers have not joined."""
+    yield Classic(
+        late=None,
+        spent=Spent(),
+        group=Group(),
+        persisted=Group(),
+        clients=(Consumer(),) * bounds.clients,
+        protocol=protocol,
+        bounds=bounds,
+    )

@@ -1,0 +1,121 @@
+"""The columns of the tables of rules: releases of Kafka with the classic protocol.
+
+Clients and brokers have the same release. Only releases in which a rule changed have a column; every other published
+release is an alias.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from leadline.model.group.bounds import Bounds
+from leadline.model.group.classic import protocols as classic
+from leadline.model.group.classic import rules as classic_rules
+from leadline.model.kafka.published import PUBLISHED, between, minor, span
+from leadline.model.rules import RuleColumn
+
+LAST = PUBLISHED[-1]
+BEFORE_PUBLISHED = ("0.10.1.0", "0.10.1.1")
+"""Releases that only this family describes, because KIP-62 separated the session from the rebalance time-out there."""
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Column(RuleColumn):
+    """The value of each rule in a release, such as ``group/2.8``."""
+
+    table = classic_rules.TABLE
+    bounds: Bounds = attrs.field(factory=Bounds)
+
+    @property
+    def span(self) -> str:
+        """The range of releases with these rules."""
+        return span(self.versions)
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """The names of the other releases with these rules, and of minor versions that begin here."""
+        minors = [minor(version) for version in self.versions if first_of_minor(version)]
+        names = [f"group/{each}" for each in (*self.versions, *minors)]
+        return tuple(name for name in dict.fromkeys(names) if name != self.name)
+
+    @property
+    def note(self) -> str:
+        """A remark about the name, and about settings that the release does not have yet."""
+        version = self.short_name.partition("+")[0]
+        early = [
+            f"Kafka has {rule}={value} since {since}"
+            for (rule, value), since in SINCE.items()
+            if self.values[rule] == value and _order(version) < _order(since)
+        ]
+        return "; ".join(filter(None, (super().note, *early)))
+
+    def protocol(self) -> classic.Protocol:
+        """Return the rules of the column as functions."""
+        return classic_rules.protocol_of(self.short_name, self.summary, self.values)
+
+
+SINCE = {("assignor", "cooperative"): "2.4.0", ("membership", "static"): "2.3.0"}
+"""The first releases that have a setting (KIP-429, KIP-345)."""
+
+_ORDER = (*BEFORE_PUBLISHED, *PUBLISHED)
+
+
+def _order(version: str) -> int:
+    """Return the position of a release, or of the first release of a minor version."""
+    return next(n for n, each in enumerate(_ORDER) if version in (each, minor(each)))
+
+
+def first_of_minor(version: str) -> bool:
+    """Return whether a release is the first of its minor version."""
+    return next(each for each in _ORDER if minor(each) == minor(version)) == version
+
+
+_CLASSIC: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
+    (
+        "0.10.1",
+        (*BEFORE_PUBLISHED, *between("0.10.2.0", "2.1.0")),
+        {
+            "assignor": "eager",
+            "membership": "dynamic",
+            "member_id": "with-generation",
+            "new_member_timer": "runs",
+            "heartbeat_in_completing": "ignored",
+            "sync_timer": "none",
+            "fenced_while_joining": "keeps",
+            "claims": "all",
+            "illegal_generation": "forgets-id",
+            "transactional_commit": "anyone",
+        },
+    ),
+    ("2.1.1", ("2.1.1",), {"new_member_timer": "lost"}),
+    ("2.2", between("2.2.0", "2.4.1"), {"member_id": "before-joining"}),
+    ("2.5", between("2.5.0", "2.6.0"), {"new_member_timer": "runs", "transactional_commit": "member"}),
+    ("2.6.1", between("2.6.1", "2.7.1"), {"heartbeat_in_completing": "renews"}),
+    ("2.7.2", ("2.7.2",), {"fenced_while_joining": "gives-up"}),
+    ("2.8", ("2.8.0",), {"fenced_while_joining": "keeps"}),
+    ("2.8.1", between("2.8.1", "2.8.2"), {"fenced_while_joining": "gives-up", "sync_timer": "rebalance-timeout"}),
+    ("3.0", between("3.0.0", "3.1.2"), {"claims": "highest-generation"}),
+    ("3.2", between("3.2.0", "3.4.0"), {"illegal_generation": "keeps-id"}),
+    ("3.4.1", between("3.4.1", LAST), {"claims": "newest"}),
+)
+"""The releases, oldest first: a name, the published versions, and the rules that changed."""
+
+
+def _columns() -> tuple[Column, ...]:
+    values: dict[str, str] = {}
+    found: list[Column] = []
+    for name, versions, changed in _CLASSIC:
+        values = values | changed
+        found.append(
+            Column(
+                name=f"group/{name}",
+                summary=f"consumer groups with the classic protocol of Kafka {span(versions)}",
+                values=values,
+                changed=changed if found else {},
+                versions=versions,
+            )
+        )
+    return tuple(found)
+
+
+COLUMNS = _columns()
