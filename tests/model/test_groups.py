@@ -17,7 +17,7 @@ from leadline.model.group.classic.assignors import assigned
 from leadline.model.group.classic.mistakes import MISTAKES, RULES_SHOWN_WITH
 from leadline.model.group.classic.protocols import Protocol
 from leadline.model.group.classic.rules import RULES
-from leadline.model.group.classic.state import Member
+from leadline.model.group.classic.state import Classic, Member
 from leadline.model.group.releases import COLUMNS
 from leadline.model.kafka.published import PUBLISHED
 from leadline.model.mistakes import Mistake
@@ -135,8 +135,9 @@ def test_who_gets_a_partition_that_is_claimed_for_an_older_generation(release: s
         Member(1, claimed_since=2),
         Member(2, claims=frozenset({1}), claimed_since=1),
     )
-    (initial,) = load_spec(f"group/{release}{COOPERATIVE}").initials()
-    assert [own for own, partitions in assigned(members, 2, initial.protocol) if 1 in partitions] == [owner]
+    column = GROUP.column_of(f"group/{release}{COOPERATIVE}")
+    assert column is not None
+    assert [own for own, partitions in assigned(members, 2, column.protocol()) if 1 in partitions] == [owner]
 
 
 @pytest.mark.parametrize("rule", ["claims=highest-generation", "fenced_while_joining=gives-up"])
@@ -212,7 +213,7 @@ def test_every_witness_is_reached() -> None:
 
 def test_every_transition_of_the_coordinators_table_is_taken() -> None:
     """Kafka's table has Dead, too, which a group enters when it is unloaded or deleted."""
-    spec = load_spec("group/3.4.1").with_bounds({"perturbations": 1})
+    spec: Spec[Classic] = GROUP.spec(COLUMNS[-1])
     frontier = list(spec.initials())
     seen, taken = set(frontier), set()
     while frontier:
