@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping
 
 import click
 
@@ -16,6 +20,10 @@ _AT_START = re.compile(r"^(\s*)::")
 
 _ANYWHERE = re.compile(r"##(?=\w*\[)")
 """Matches the text that GitHub, Azure Pipelines and TeamCity interpret as a command anywhere in a line."""
+
+
+_LEAST_COLUMNS = 40
+"""Lines are not wrapped to less than this, so that what is indented has room."""
 
 
 FEW_BOUNDS = 8
@@ -55,6 +63,29 @@ def say(text: str, *, err: bool = False) -> None:
         err: true to print on standard error.
     """
     click.echo("\n".join(map(inert, text.removesuffix("\n").split("\n"))), err=err)
+
+
+def say_wrapped(lines: Iterable[str]) -> None:
+    """Print lines as `say` does. On a terminal, wrap them between words, and indent what follows as far as its line.
+
+    Without a terminal, lines are whole, so that other programs can search them, unless ``COLUMNS`` is set.
+
+    Parameters:
+        lines: the lines, which need not have been escaped.
+    """
+    is_wrapped = sys.stdout.isatty() or "COLUMNS" in os.environ
+    width = max(shutil.get_terminal_size().columns, _LEAST_COLUMNS)
+    for line in map(visible, lines):
+        indent = line[: len(line) - len(line.lstrip())]
+        wrapped = textwrap.wrap(
+            line.lstrip(),
+            width,
+            initial_indent=indent,
+            subsequent_indent=f"{indent}  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        say("\n".join(wrapped) if is_wrapped and wrapped else line)
 
 
 def json_text(content: object, *, indent: int) -> str:

@@ -18,7 +18,7 @@ from leadline.reports.formats import FORMATS
 from leadline.reports.kafka.conformance.report import conformance_report
 from leadline.reports.kafka.conformance.text import explained, lines, summary
 from leadline.reports.kafka.conformance.walks import CHAOS_SECONDS, drive
-from leadline.reports.lines import say
+from leadline.reports.lines import say, say_wrapped
 
 
 @click.command()
@@ -140,7 +140,7 @@ def conform(
     draws = wanted["html"] is not None
     report = conformance_report(recording, spec, partition, rules=rules, limits=limits, keeps_logs=draws)
     if not files.only_a_report:
-        say("\n".join(visible(line) for line in lines(report)))
+        say_wrapped(lines(report))
     files.write(report)
     return report.exit_code
 
@@ -158,7 +158,7 @@ def _drive(release: str, walks: int, chaos: int, seconds: float, seed: int, keep
             say(visible(f"{run.name}: {run.did}"))
             say(visible(f"  {count}: {summary(checked)}"))
             if report.exit_code != AS_EXPECTED:
-                say("\n".join(visible(f"  {line}") for line in explained(report, checked)))
+                say_wrapped(f"  {line}" for line in explained(report, checked))
             codes.append(report.exit_code)
     conforming = codes.count(AS_EXPECTED)
     kept = f"; the recordings are in {keep}" if keep else ""

@@ -160,6 +160,32 @@ def test_what_cannot_be_followed_is_one_line(before: str, after: str, message: s
     assert len(run.err.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize("release", ["9.9.9", "4.1.1", "2.8.0+elr=on", 28])
+def test_a_release_that_the_model_does_not_have_is_refused(release: object, tmp_path: Path) -> None:
+    """Any other release could be taken for it. 4.1.1 is known, but not with ZooKeeper."""
+    first, *others = Path(recording("KAFKA-13141-2.8.0")).read_text(encoding="utf-8").splitlines()
+    header = json.dumps(json.loads(first) | {"release": release})
+    (tmp_path / "r.jsonl").write_text("\n".join([header, *others, ""]), encoding="utf-8")
+    run = call("conform", "r.jsonl", folder=tmp_path)
+    assert (run.code, run.out) == (2, "")
+    assert run.complaint == (
+        f"r.jsonl:1: the model has no release {release!r} with ZooKeeper: pass --spec with the release to check "
+        "against, such as kafka/3.9-zk"
+    )
+    assert call("conform", "r.jsonl", "--spec", "kafka/2.8", folder=tmp_path).code == 0
+
+
+def test_lines_are_wrapped_between_words_on_a_terminal(tmp_path: Path) -> None:
+    arguments = ("conform", recording("KAFKA-13141-2.8.0"), "--spec", "kafka/2.8.1")
+    whole = call(*arguments, folder=tmp_path).out
+    assert max(map(len, whole.splitlines())) > 80
+    wrapped = call(*arguments, folder=tmp_path, COLUMNS="80").out
+    path = arguments[1]
+    assert max(len(line) for line in wrapped.splitlines() if path not in line) <= 80
+    assert wrapped.split() == whole.split()
+    assert "    these brokers behaved as with 'counted': it takes the offset as the\n      follower's log" in wrapped
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -57,8 +57,7 @@ class ConformanceReport:
         path: the path of the recording.
         read: the recorded partition.
         checked: the result for each spec.
-        own: the result for the requested spec or for the recording's own release. None if no spec was requested and the
-            model does not have the release.
+        own: the result for the requested spec or for the recording's own release. None if neither is named.
         rules: for each rule, whether the recording confirms its value. Empty unless this was requested.
         explained_by: if `own` does not conform, the rules with a different value with which the recording conforms: the
             name of the rule and of this value, for each. None if this was not tried, or not decided.
@@ -116,8 +115,8 @@ def conformance_report(
         progress: a function that is called with the name of each spec before the recording is checked against it.
 
     Raises:
-        LeadlineError: if the file is not a recording, if the partition or the spec does not exist, or if the recording
-            contains an unsupported event.
+        LeadlineError: if the file is not a recording, if the partition, the spec, or the release that the recording
+            names does not exist, or if the recording contains an unsupported event.
     """
     recording = read_recording(path)
     try:
@@ -146,7 +145,7 @@ def _report(
             f"{asked.name} is a release with {asked.controller}, but {path} was recorded with {kind}: "
             f"pass a release with {kind}, such as {last}"
         )
-    wanted = asked or _release_of(read)
+    wanted = asked or _release_of(read, path)
     columns = [asked] if asked else [column for column in RELEASES if column.controller == kind]
     names = () if wanted is None else (wanted.name, wanted.same_as)
     checks = Checks(read, limits, keeps_logs=keeps_logs)
@@ -157,7 +156,7 @@ def _report(
     own = next((results[name] for name in names if name in results), None)
     shown: tuple[RuleShown, ...] = ()
     if rules and own is None:
-        raise LeadlineError("--rules requires a release, but the recording does not name a known release: pass --spec")
+        raise LeadlineError("--rules requires a release, but the recording does not name one: pass --spec")
     if rules and own is not None and own.conformance.answer is Answer.CONFORMS:
         shown = tuple(_rules(read, own.column, limits, progress))
     explaining = None
@@ -218,15 +217,25 @@ def _column(spec: str) -> Column:
     return column
 
 
-def _release_of(read: PartitionRecording) -> Column | None:
-    """Return the release that a recording names, or None if the model does not have this release."""
+def _release_of(read: PartitionRecording, path: Path) -> Column | None:
+    """Return the release that a recording names, or None if it names none.
+
+    Raises:
+        LeadlineError: if the model does not have this release with the recorded kind of controller.
+    """
     release = read.about.get("release")
-    kind = KRAFT if read.kraft else ZOOKEEPER
-    for name in (f"kafka/{release}", f"kafka/{release}{'-kraft' if read.kraft else '-zk'}"):
+    if release is None:
+        return None
+    kind, suffix = (KRAFT, "-kraft") if read.kraft else (ZOOKEEPER, "-zk")
+    for name in (f"kafka/{release}", f"kafka/{release}{suffix}"):
         column = column_of(name) if "+" not in name else None
         if column is not None and column.controller == kind:
             return column
-    return None
+    last = [column.name for column in RELEASES if column.controller == kind][-1]
+    raise LeadlineError(
+        f"{path}:1: the model has no release {release!r} with {kind}: pass --spec with the release to check against, "
+        f"such as {last}"
+    )
 
 
 def _partition(path: Path, found: Sequence[tuple[str, int]], wanted: str | None) -> tuple[str, int]:
