@@ -1,7 +1,8 @@
 """Computes digests of specs. Comparing digests shows whether the code or the data of a spec has changed since a run was
 saved.
 
-Data that the code reads from outside at run time, such as a file or an environment variable, is not included.
+Data that the code reads from outside at run time, such as a file or an environment variable, is not included. Whether
+it may read such data is what `reads_outside` tells.
 """
 
 from __future__ import annotations
@@ -19,8 +20,12 @@ from types import CodeType, FunctionType, GetSetDescriptorType, MappingProxyType
 from typing import TypeVar, cast
 
 from leadline.checker.bag import Bag
+from leadline.checker.bounds import NoBounds
 from leadline.checker.map import Map
 from leadline.checker.observing.objects import Origin, origin, origin_of_file, referents
+from leadline.checker.observing.reach import Reach
+from leadline.checker.observing.recording import Precision
+from leadline.checker.properties import AT_REST
 from leadline.checker.spec import Spec
 from leadline.checker.support.inspection import is_a, stored
 from leadline.checker.values import HASH
@@ -61,6 +66,19 @@ def code_digest(spec: Spec[S]) -> str:
     for source in sorted(set(_sources(objects.modules).values())):
         digest.update(source.read_bytes())
     return digest.hexdigest()
+
+
+def reads_outside(spec: Spec[S]) -> str:
+    """Return code of a spec that may read data which its digest does not include, or an empty string if there is none.
+
+    Such code calls what `reach` does not know, for example ``open`` or ``os.environ``.
+    """
+    domains = [domain for action in spec.actions for domain in (*action.domains.values(), *action.drawn.values())]
+    functions = [spec.within, spec.cut, spec.final, *(action.function for action in spec.actions), *domains]
+    own = [item.function for item in spec.properties if item is not AT_REST]
+    bounds = [] if is_a(spec.bounds, NoBounds) else [spec.bounds]
+    found = Reach(spec.initial_states, [spec.initials()[0], *bounds, *functions, *own], True)
+    return found.because.text if found.precision is Precision.STATES and found.because is not None else ""
 
 
 @functools.cache

@@ -321,6 +321,8 @@ class Reach:
                 self._lower(Precision.FIELDS, "% that may format text", code, "%")
         for name, *attributes in read.global_names:
             self._global_names.add(name)
+            if function.__globals__.get(name) is builtins:  # which can have variables of any library
+                self._lower(Precision.STATES, name, code, name)
             if name in function.__globals__:
                 member = _member(function.__globals__[name], attributes)
                 self._note_names([member], code, name)

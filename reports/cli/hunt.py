@@ -58,7 +58,7 @@ from leadline.reports.terminal.progress import progress_line
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Save the results to FILE after each search. If FILE exists, resume the hunt that is saved there "
-    "without repeating its searches. Those of a spec that has changed since are made again.",
+    "without repeating its searches. Those of a spec that has changed since, or that reads files, are made again.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed for the random searches.")
 @click.option(
@@ -201,9 +201,8 @@ def _report(plan: Plan, name: str, references: tuple[str, ...], saved: Path | No
     report = read_hunt(saved)
     if report.digest != digest:
         raise LeadlineError(f"{saved} contains a hunt with other specs or another plan: pass another file to --save")
-    if changed := renewed(report, own):
-        what = f"the code or the data of {', '.join(changed)} has changed since {saved} was written"
-        say(f"leadline: {visible(what)}: all its searches are made again", err=True)
+    for why in renewed(report, own).values():
+        say(f"leadline: {visible(f'{why} since {saved} was written')}: all its searches are made again", err=True)
     return report
 
 

@@ -23,7 +23,7 @@ import attrs
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import SpecError
-from leadline.checker.observing.digest import code_digest, leadline_digest
+from leadline.checker.observing.digest import code_digest, leadline_digest, reads_outside
 from leadline.checker.properties import Property
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.settings import MOST_EXAMPLES, RandomSettings
@@ -384,18 +384,25 @@ def _code(reference: str) -> str:
     return hashlib.sha256(code_digest(base_spec(reference)).encode() + own).hexdigest()
 
 
-def renewed(saved: HuntReport, now: Sequence[SpecHunt]) -> list[str]:
-    """Drop what a saved hunt says of specs that have changed since, so that they are searched again.
+def renewed(saved: HuntReport, now: Sequence[SpecHunt]) -> dict[str, str]:
+    """Drop what a saved hunt says of specs that have changed since, or may have, so that they are searched again.
 
-    A verdict of code that is not there any more says nothing of the code that is.
+    A verdict of code or data that is not there any more says nothing of what is.
 
     Parameters:
         saved: the saved hunt. It is changed.
         now: a hunt of the same specs without results.
 
     Returns:
-        The specs that have changed.
+        Why each of these specs is searched again, without the time since when, keyed by the spec.
     """
-    changed = [new.reference for old, new in zip(saved.specs, now, strict=True) if old.code != new.code]
-    saved.specs = [new if new.reference in changed else old for old, new in zip(saved.specs, now, strict=True)]
-    return changed
+    why, kept = dict[str, str](), []
+    for old, new in zip(saved.specs, now, strict=True):
+        name = new.reference
+        if old.code != new.code:
+            why[name] = f"the code or the data of {name} has changed"
+        elif old.searches and (outside := reads_outside(base_spec(name))):
+            why[name] = f"{name} uses {outside}, so that what it reads may have changed"
+        kept.append(new if name in why else old)
+    saved.specs = kept
+    return why

@@ -269,6 +269,35 @@ def test_a_spec_that_has_changed_is_searched_again(tmp_path: Path) -> None:
     assert call("hunt", "boiler.py", "--save", "saved.json", folder=tmp_path).err == "", "nothing has changed"
 
 
+READS = {
+    "open": "int(open('most').read())",
+    "builtins": "builtins.leadline_most",
+    "leadline_most": "leadline_most",
+    "environ": "int(os.environ['MOST'])",
+    "globals": "globals()['mo' + 'st']()",
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_spec_that_may_read_data_that_has_changed_is_searched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str
+) -> None:
+    """The code and all data that it can reach before a call are the same."""
+    spec = BOILER.replace("heat < 2 and state.leaked < 2", f"doors <= {READS[read]}").replace("doors < 1", "doors < 2")
+    (tmp_path / "boiler.py").write_text(f"import builtins, os\ndef most(): return {READS['environ']}\n{spec}")
+    for most, code in ((9, 0), (1, 1)):
+        (tmp_path / "most").write_text(str(most))
+        monkeypatch.setenv("MOST", str(most))
+        monkeypatch.setattr("builtins.leadline_most", most, raising=False)
+        base_spec.cache_clear()
+        run = call("hunt", "boiler.py", "--save", "saved.json", folder=tmp_path)
+        assert run.code == code, run.err
+    assert run.err.startswith("leadline: boiler.py uses ")
+    assert run.err.endswith(
+        ", so that what it reads may have changed since saved.json was written: all its searches are made again\n"
+    )
+
+
 def test_what_was_saved_by_another_leadline_is_searched_again(tmp_path: Path) -> None:
     hunted(tmp_path, "--save", "saved.json")
     saved = read_hunt(tmp_path / "saved.json")
@@ -276,7 +305,7 @@ def test_what_was_saved_by_another_leadline_is_searched_again(tmp_path: Path) ->
         now = prepared(read_plan(tmp_path / "plan.toml"), [f"{tmp_path}/boiler.py"])
     before = attrs.evolve(now[0], code=saved.specs[0].code, searches=saved.specs[0].searches)
     report = HuntReport(plan="", digest="", specs=[before])
-    assert renewed(report, now) == [now[0].reference]
+    assert [*renewed(report, now)] == [now[0].reference]
     assert report.specs == now, "no search is taken over"
 
 
