@@ -6,14 +6,30 @@ the outcome of its trace, and to a command that searches for the trace again.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import attrs
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.drawing import Event
+from leadline.checker.errors import LeadlineError
+from leadline.checker.support.messages import nearest
 from leadline.checker.trace import Trace
-from leadline.reports.document import Aside, Block, Cell, Document, Heading, Items, Paragraph, Span, Table, Words, words
+from leadline.reports.document import (
+    Aside,
+    Block,
+    Cell,
+    Document,
+    Heading,
+    Items,
+    Paragraph,
+    Span,
+    Table,
+    Words,
+    plain,
+    words,
+)
 from leadline.reports.loading import explore_command
 from leadline.reports.matrix import BUG_STATES, Column, Configuration, Matrix, MatrixCell, summary
 from leadline.reports.traces.story import what_happened
@@ -68,6 +84,38 @@ def matrix_document(matrix: Matrix, columns: Sequence[Column], command: str) -> 
     """
     asides = _Asides()
     return Document(matrix.title, tuple(_blocks(matrix, columns, command, asides)), tuple(asides.made()))
+
+
+def document_of(document: Document, spec: str) -> Document:
+    """Return the part of a matrix's document that is about one spec: the verdicts on it, in each configuration.
+
+    Raises:
+        LeadlineError: if the matrix does not have the spec.
+    """
+    found, section, names = list[Block](), list[Block](), list[str]()
+    for block in document.blocks:
+        if isinstance(block, Heading):
+            section = [block]
+        elif isinstance(block, Table):
+            named = [plain(row[0].text) for row in block.rows]
+            names += [*named, *block.head]
+            rows = tuple(row for row in block.rows if plain(row[0].text) == spec)
+            if spec in block.head:
+                column = block.head.index(spec)
+                block = Table(block.name, (block.head[0], spec), tuple((row[0], row[column]) for row in block.rows))
+            elif rows:
+                block = attrs.evolve(block, rows=rows)
+            else:
+                continue
+            found += [*section, block]
+        elif section:
+            section.append(block)
+        elif not (isinstance(block, Items) and any(span.link for span in itertools.chain(*block.texts))):
+            found.append(block)  # but no summaries of all specs
+    if not any(isinstance(block, Table) for block in found):
+        known = [*dict.fromkeys(name for name in names if "/" in name)]
+        raise LeadlineError(f"the matrix has no spec {spec!r}{nearest(spec, known) or f': choose from {known}'}")
+    return attrs.evolve(document, title=f"{document.title} {spec}", blocks=tuple(found))
 
 
 def _blocks(matrix: Matrix, columns: Sequence[Column], command: str, asides: _Asides) -> Iterator[Block]:

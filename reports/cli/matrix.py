@@ -15,7 +15,7 @@ from leadline.reports.formats import FORMATS
 from leadline.reports.kept_results import KeptResults
 from leadline.reports.lines import say
 from leadline.reports.matrix import Column, matrix_file, read_matrix
-from leadline.reports.matrix_document import matrix_document
+from leadline.reports.matrix_document import document_of, matrix_document
 from leadline.reports.stored_tables import Tables, digest_of, stored_tables
 from leadline.reports.terminal.console import console
 from leadline.reports.terminal.progress import progress_line
@@ -37,14 +37,17 @@ from leadline.reports.terminal.progress import progress_line
     help="Add the result of each search to the file RESULTS, and take from it those that were made before, unless "
     "their spec has changed.",
 )
+@click.option("--spec", metavar="SPEC", help="Show only what is said of this spec, such as kafka/3.7.")
 @format_options(FORMATS["matrix"])
-def matrix(file: Path | None, recompute: bool, saved: Path | None, **wanted: Path | bool | None) -> int:
+def matrix(
+    file: Path | None, recompute: bool, saved: Path | None, spec: str | None, **wanted: Path | bool | None
+) -> int:
     """Show what holds in which spec and configuration, as tables.
 
-    Without FILE, the tables show what each release of Kafka can lose. Stored tables have a digest of the specs,
-    properties and bounds that made them, and are refused if it differs. FILE can also be the name of another shipped
-    matrix: control, costs, designs, states or transactions. The last one shows what a read_committed consumer can see.
-    Otherwise, FILE is a TOML file of your own, whose specs are searched.
+    Without FILE, the tables show what each release of Kafka can lose, and with --spec kafka/3.7 what one of them can.
+    Stored tables have a digest of the specs, properties and bounds that made them, and are refused if it differs. FILE
+    can also be the name of another shipped matrix: control, costs, designs, states or transactions. The last one shows
+    what a read_committed consumer can see. Otherwise, FILE is a TOML file of your own, whose specs are searched.
 
     \b
     specs = ["rpc/kip-101", "rpc/kip-320"]
@@ -69,12 +72,16 @@ def matrix(file: Path | None, recompute: bool, saved: Path | None, **wanted: Pat
             ["leadline matrix", *([str(file)] if file else []), *(["--recompute"] if is_shipped else [])]
         )
         tables, left = _searched(path, command, KeptResults(saved), is_shipped)
+    if spec is not None:
+        tables = Tables(document_of(tables.document, spec), "")
     attempt = Attempts()
     files.save(tables, attempt)
     with attempt:
         files.print(tables)
         if not files.on_standard_output:
             console().print(document_view(tables.document))
+            if spec is None and is_shipped:
+                say("one of the specs alone: leadline matrix --spec SPEC")
     attempt.raise_failures()
     return INCOMPLETE if left else AS_EXPECTED
 

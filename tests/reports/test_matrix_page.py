@@ -37,6 +37,16 @@ def test_each_violated_cell_links_to_its_decisive_steps_and_to_the_command_that_
     assert "The log has room for both." in page
 
 
+def test_one_spec_is_shown_alone(tmp_path: Path) -> None:
+    _written(tmp_path)
+    both = call("matrix", "matrix.toml", folder=tmp_path).out
+    one = call("matrix", "matrix.toml", "--spec", "atomic/kip-320", folder=tmp_path).out
+    assert ("hw-truncation" in both, "hw-truncation" in one) == (True, False)
+    assert (both.count("holds ("), one.count("holds ("), one.count("violated (")) == (2, 2, 0)
+    run = call("matrix", "matrix.toml", "--spec", "atomic/kip-32", folder=tmp_path)
+    assert run.complaint == "the matrix has no spec 'atomic/kip-32': did you mean 'atomic/kip-320'?"
+
+
 @needs_chromium
 def test_a_cell_opens_its_decisive_steps_and_closes_them(tmp_path: Path) -> None:
     file = _written(tmp_path)
