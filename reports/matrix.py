@@ -27,7 +27,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.support.files import read_toml
 from leadline.checker.trace import Trace
 from leadline.invariants.promises import why_not_promised
-from leadline.reports.kafka.bugs import SETTINGS, Archive, Bug, read_archive
+from leadline.reports.kafka.bugs import SETTINGS, Archive, Bug, read_archive, sizes
 from leadline.reports.kafka.kept_behaviours import executed, kept_steps
 from leadline.reports.kept_results import KeptResults
 from leadline.reports.loading import load_spec
@@ -266,7 +266,18 @@ class BugFinder:
         Raises:
             LeadlineError: if the settings are those of the archive, and a complete search does not find the bug.
         """
-        within = bug_within(bug, spec)
+        found, is_decided = dict[str, Trace[object]](), True
+        for within in bug_within(bug, spec):
+            looked = self._looked(bug, spec, within)
+            if looked is None:
+                return None
+            found, is_decided = looked.traces | found, looked.is_decided and is_decided
+            if bug.property in looked.traces:
+                return Looked(found, True)
+        return Looked(found, is_decided)
+
+    def _looked(self, bug: Bug, spec: Spec[object], within: Spec[object]) -> Looked | None:
+        """Look for a bug in one spec that `bug_within` returns."""
         key = (bug.ticket, spec.name, bounds_text(attrs.asdict(within.bounds)))
         if key not in self._found:
             result = self.searched(within, BUG_STATES)
@@ -288,11 +299,19 @@ class BugFinder:
         return {item.name for item in spec.checks}
 
 
-def bug_within(bug: Bug, spec: Spec[Any]) -> Spec[Any]:
-    """Return a release with the bounds that a bug needs, and with the settings and properties of a configuration."""
+def bug_within(bug: Bug, spec: Spec[Any]) -> list[Spec[Any]]:
+    """Return a release with the bounds that a bug needs, and with the settings and properties of a configuration.
+
+    There is a second spec, with more brokers, if ``min.insync.replicas`` is larger than in the bug's own search, and
+    the bug's property is one of those.
+    """
     settings = {name: getattr(spec.bounds, name) for name in SETTINGS if hasattr(spec.bounds, name)}
     names = [item.name for item in spec.checks if not item.kind.is_witness]
-    return load_spec(spec.name).with_bounds(bug.bounds_for(spec.name) | settings).with_properties(names)
+    usual = load_spec(spec.name).with_bounds(bug.bounds_for(spec.name)).with_properties(names)
+    within = usual.with_bounds(settings)
+    if "min_insync_replicas" not in settings or bug.property not in names:
+        return [within]
+    return [within.with_bounds({"brokers": size}) for size in sizes(usual.bounds, settings["min_insync_replicas"])]
 
 
 def kept_traces(bug: Bug, within: Spec[Any]) -> dict[str, Trace[object]]:

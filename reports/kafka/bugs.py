@@ -48,6 +48,9 @@ CONTROL = "control"
 SIZES = ("brokers", "records", "max_epoch", "partitions", "transactions", "producers", "lag")
 """The bounds that limit the size of a system."""
 
+MOST_BROKERS = 3
+"""The maximum number of brokers with which a bug is searched for again, unless its own search has more."""
+
 NO_TICKET = "no ticket: "
 """Begins the name of a bug for which no ticket was found. Its own name follows."""
 
@@ -363,6 +366,22 @@ def _same_settings(needed: Any, given: Any) -> bool:
 def _names(bounds: Any, names: Iterable[str]) -> list[str]:
     """Return only those of the given names that are bounds of the family."""
     return [name for name in names if hasattr(bounds, name)]
+
+
+def sizes(needed: Any, least: int, most: int | None = None) -> list[int]:
+    """Return the numbers of brokers to use when searching for a bug with another ``min.insync.replicas``, fewest first.
+
+    A larger ``min.insync.replicas`` needs more replicas, because otherwise no broker can fail.
+
+    Parameters:
+        needed: the bounds of the bug's own search.
+        least: the value of ``min.insync.replicas``.
+        most: the number of replicas, or None if it is unknown.
+    """
+    enough = max(needed.brokers, MOST_BROKERS)
+    first = min(needed.brokers, most or enough)
+    larger = first if least == needed.min_insync_replicas else min(least + 1, most or enough, enough)
+    return [first, larger] if larger > first else [first]
 
 
 def family_of(bug: Bug | UnmodelledBug) -> str:

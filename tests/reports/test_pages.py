@@ -163,7 +163,7 @@ def wrong_cells(cells: Mapping[tuple[str, str], Mapping[str, str]], prepared: It
         own = [bug for bug in archive.allowed(spec) if (bug.ticket, spec.name) in KEPT]
         holding = [name for name, cell in cells[configuration.name, spec.name].items() if cell.startswith("holds")]
         for bug, name in itertools.product(own, holding):
-            within = bug_within(bug, spec).with_properties([name])
+            within = bug_within(bug, spec)[0].with_properties([name])
             trace = executed(within, KEPT[bug.ticket, spec.name])
             if trace is not None and not why_not_promised(name, trace):
                 wrong.append(f"{configuration.name}, {spec.name}, {name}: {bug.ticket}")

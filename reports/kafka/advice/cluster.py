@@ -42,6 +42,8 @@ class Cluster:
         replicas: the number of replicas, or None if it is unknown.
         follower_reads: true if consumers read from followers.
         flushes_each: true if each record is flushed to disk when it is written.
+        ignores_unclean_election: true if the files allow unclean leader elections, but the release makes them only if
+            an operator requests them (KAFKA-12670).
         older: the rules of the older release whose protocol version the cluster uses, or None.
         notes: remarks for users about the settings.
     """
@@ -53,6 +55,7 @@ class Cluster:
     replicas: int | None
     follower_reads: bool
     flushes_each: bool
+    ignores_unclean_election: bool
     older: Column | None
     notes: tuple[str, ...]
 
@@ -175,6 +178,7 @@ def _cluster(text: str, column: Column, settings: Settings, is_before: bool, has
         _replicas(settings),
         bool(settings.value("replica.selector.class")),
         settings.value("log.flush.interval.messages") == 1,
+        column.values["unclean_election"] == "on-request" and settings.value("unclean.leader.election.enable") is True,
         older,
         (*_notes(text, column, with_features, settings), *notes),
     )

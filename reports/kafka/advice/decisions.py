@@ -7,9 +7,10 @@ is complete and does not find it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
+from typing import Any
 
 import attrs
 
@@ -25,11 +26,8 @@ from leadline.invariants.followers import follower_reads
 from leadline.invariants.promises import why_not_promised
 from leadline.reports.differences import complaint
 from leadline.reports.kafka.advice.cluster import Cluster
-from leadline.reports.kafka.bugs import SETTINGS, Archive, Bug, fix_of
+from leadline.reports.kafka.bugs import SETTINGS, Archive, Bug, fix_of, sizes
 from leadline.reports.loading import load_spec
-
-MOST_BROKERS = 3
-"""The maximum number of brokers with which a bug is searched for again, unless its own search has more."""
 
 Values = dict[str, int | bool | str]
 ShowProgress = Callable[[str], AbstractContextManager[Progress]]
@@ -111,27 +109,36 @@ class Decider:
         said = f"searched with the fix of {' and '.join(other.ticket for other in others)}, which would be found first"
         return attrs.evolve(decision, reason="; ".join(filter(None, (decision.reason, said))))
 
-    def _decided(self, bug: Bug, cluster: Cluster) -> Decision:
-        spec = self.archive.searched(bug, cluster.column.name)
-        changed, brokers = _changed(spec, cluster), spec.bounds.brokers
-        rules = _rules(bug, cluster)
-        fewer = cluster.replicas is not None and cluster.replicas < brokers
-        is_known = self.archive.affects(bug, cluster.column) and not _is_chosen(bug, cluster)
-        if is_known and not changed and not rules and not fewer:
-            return Decision(Status.POSSIBLE, "", explore(spec))
-        try:
-            return self._searched(bug, cluster, rules, changed, brokers)
-        except _InterruptedError:
-            return Decision(Status.UNDECIDED, "the search with these settings was interrupted", explore(spec))
+    def searches(self, bug: Bug, cluster: Cluster) -> list[Spec[object]]:
+        """Return the specs that are searched to decide about a bug, in this order until one is violated.
 
-    def _searched(
-        self, bug: Bug, cluster: Cluster, rules: Mapping[str, str], changed: Values, brokers: int
-    ) -> Decision:
+        Returns:
+            The specs, or an empty list if the archive's own search decides, because the settings are its settings.
+        """
+        needed = self.archive.searched(bug, cluster.column.name).bounds
+        changed, rules = _changed(needed, cluster), _rules(bug, cluster)
+        least = needed.min_insync_replicas if rules else int(cluster.bounds["min_insync_replicas"])
+        tried = sizes(needed, least, cluster.replicas)
+        is_known = self.archive.affects(bug, cluster.column) and not _is_chosen(bug, cluster)
+        if is_known and not changed and not rules and tried == [needed.brokers]:
+            return []
+        return [self._spec(bug, cluster, rules, changed | {"brokers": size}) for size in tried]
+
+    def _decided(self, bug: Bug, cluster: Cluster) -> Decision:
+        usual = self.archive.searched(bug, cluster.column.name)
+        searched = self.searches(bug, cluster)
+        if not searched:
+            return Decision(Status.POSSIBLE, "", explore(usual))
+        try:
+            return self._searched(bug, cluster, searched, usual.bounds)
+        except _InterruptedError:
+            return Decision(Status.UNDECIDED, "the search with these settings was interrupted", explore(usual))
+
+    def _searched(self, bug: Bug, cluster: Cluster, searched: Sequence[Spec[object]], needed: Any) -> Decision:
         """Search with the settings of the cluster, and decide based on the results. Raise _InterruptedError if a search
         is interrupted.
         """
-        sizes = _sizes(brokers, cluster, {} if rules else changed)
-        searched = [self._spec(bug, cluster, rules, changed | {"brokers": size}) for size in sizes]
+        rules = _rules(bug, cluster)
         for each in searched:
             result = self._result(each)
             if result.verdict is Verdict.VIOLATED:
@@ -142,7 +149,7 @@ class Decider:
             return Decision(Status.NOT_PROMISED, NOTHING_PROMISED, explore(searched[-1]))
         if result.verdict is Verdict.INCOMPLETE:
             return Decision(Status.UNDECIDED, f"with these settings, {result.reason}", explore(searched[-1]))
-        reason = self._what_avoids(bug, cluster, rules, changed, brokers)
+        reason = self._what_avoids(bug, cluster, rules, _changed(needed, cluster), needed.brokers)
         return Decision(Status.AVOIDED, reason, explore(searched[-1]))
 
     def _spec(
@@ -151,9 +158,10 @@ class Decider:
         """Return the spec for searching for a bug with changed settings.
 
         In the archive, an operator requests unclean elections where KRaft ignores ``unclean.leader.election.enable``
-        (KAFKA-12670). If the setting is false, no operator requests one.
+        (KAFKA-12670). If the setting is false, and not only ignored, no operator requests one.
         """
-        refused = {} if changed.get("unclean_leader_election", True) else {"unclean_elections": 0}
+        asks = changed.get("unclean_leader_election", True) or cluster.ignores_unclean_election
+        refused = {} if asks else {"unclean_elections": 0}
         spec = self.archive.searched(bug, cluster.column.name, rules).with_bounds(dict(changed) | refused)
         return spec.resting_on(bug.situation)
 
@@ -180,6 +188,8 @@ class Decider:
         design.
         """
         found = f"found by a search with these settings and {counted(spec.bounds.brokers, 'broker')}"
+        if cluster.ignores_unclean_election and attrs.asdict(spec.bounds).get("unclean_elections"):
+            found += ", in which an operator requests an unclean election"
         shown = explore(spec.with_properties([bug.property]))
         by_design = why_not_promised(bug.property, result.properties[0].traces[0])
         if not by_design or self._is_mended(bug, cluster, spec):
@@ -245,22 +255,10 @@ def _rules(bug: Bug, cluster: Cluster) -> dict[str, str]:
     return cluster.rules if bug.property == follower_reads.name else {}
 
 
-def _changed(spec: Spec[object], cluster: Cluster) -> Values:
+def _changed(needed: Any, cluster: Cluster) -> Values:
     """Return the settings of a cluster that differ from the bounds of a search."""
     bounds = cluster.bounds
-    return {name: bounds[name] for name in SETTINGS if getattr(spec.bounds, name) != bounds[name]}
-
-
-def _sizes(brokers: int, cluster: Cluster, changed: Mapping[str, object]) -> list[int]:
-    """Return the numbers of brokers to use when searching for a bug.
-
-    A larger ``min.insync.replicas`` needs more replicas, because otherwise no broker can fail.
-    """
-    most = cluster.replicas or max(brokers, MOST_BROKERS)
-    first = min(brokers, most)
-    least = cluster.bounds["min_insync_replicas"]
-    larger = min(int(least) + 1, most, max(brokers, MOST_BROKERS)) if "min_insync_replicas" in changed else first
-    return [first, larger] if larger > first else [first]
+    return {name: bounds[name] for name in SETTINGS if getattr(needed, name) != bounds[name]}
 
 
 def _text(value: object) -> str:
