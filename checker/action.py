@@ -193,9 +193,13 @@ class ActionInstance(Generic[S]):
     @property
     def sentence(self) -> str:
         """The action's sentence with the values of the parameters, or an empty string if the action has no sentence. If
-        a value is not known, the sentence contains the name of the parameter instead.
+        a value is not known, the sentence contains the name of the parameter instead. A tuple is listed: ``0, 1``.
         """
-        return self.action.sentence.format(**{**{name: name for name in self.action.drawn}, **self.arguments})
+        values = {
+            name: ", ".join(map(str, value)) if type(value) is tuple else value
+            for name, value in self.arguments.items()
+        }
+        return self.action.sentence.format(**{**{name: name for name in self.action.drawn}, **values})
 
     def __repr__(self) -> str:
         return with_values(self.action.name, self.arguments)

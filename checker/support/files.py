@@ -15,7 +15,7 @@ MOST_BYTES = 256 * 2**20
 
 
 def file_text(path: Path) -> str:
-    """Return the text of a regular file that is encoded in UTF-8.
+    """Return the text of a regular file that is encoded in UTF-8, without a byte-order mark.
 
     Devices and pipes are rejected, because reading them may never end.
 
@@ -36,7 +36,7 @@ def file_text(path: Path) -> str:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise OSError(errno.EFBIG, f"it is larger than {MOST_BYTES // 2**20} MiB", path)
-    return data.decode("utf-8")
+    return data.decode("utf-8-sig")
 
 
 def read_toml(path: Path) -> dict[str, object]:

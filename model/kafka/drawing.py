@@ -67,20 +67,21 @@ def rows(state: Partition) -> dict[str, Row]:
 
 def _controller(state: Partition) -> Row:
     quorum, badges, columns = state.quorum, controller_badges(state.quorum), controller_columns(state.quorum)
+    if state.bounds.moves:
+        columns["replicas"] = " ".join(map(str, state.assignment.replicas))
+        badges.append(f"replicas: {columns['replicas']}")
     if state.protocol.has_elr:
         badges.append(f"ELR: {drawn_isr(quorum.elr)}")
         last = quorum.last_known_leader
         badges += [] if last is None else [f"last leader: {last}"]
         columns["log"] = f"ELR: {drawn_isr(quorum.elr)}" + ("" if last is None else f", last leader: {last}")
-    if state.bounds.moves:
-        badges.append(f"replicas: {state.assignment}")
-        columns["role"] = f"{columns['role']} of {state.assignment}"
     return Row(badges=badges, columns=columns)
 
 
 def _broker(state: Partition, broker: int) -> Row:
     replica, status = state.replicas[broker], state.registrations[broker].status
-    role, notes = role_column(broker, replica), [] if status == "active" else [status]
+    role, notes = role_column(broker, replica), _moving(state, broker)
+    notes += [] if status == "active" else [status]
     notes += ["directory failed"] if replica.offline else []
     notes += [f"min.insync.replicas={OLD_MIN_ISR}"] if replica.old_min_isr else []
     notes += [] if replica.empty_epoch == NO_EPOCH else [f"remembers epoch {replica.empty_epoch}"]
@@ -108,7 +109,16 @@ def _standing(state: Partition, broker: int) -> list[str]:
     status = state.registrations[broker].status
     known = standing(broker, state.quorum)
     known += ["in the ELR"] if broker in state.quorum.elr else []
+    known += _moving(state, broker)
     return known if status == "active" else [*known, status]
+
+
+def _moving(state: Partition, broker: int) -> list[str]:
+    """Return notes on whether a reassignment adds or removes the replica of a broker."""
+    assignment = state.assignment
+    notes = ["adding"] if broker in assignment.adding else []
+    notes += ["removing"] if broker in assignment.removing else []
+    return notes if broker in assignment.replicas or not state.bounds.moves else ["no replica"]
 
 
 def _remote_leos(state: Partition, leader: int) -> str:

@@ -194,9 +194,9 @@ def _event_of(cause: Cause, trace: Trace[object]) -> Event:
     listed = " and ".join(filter(None, [", ".join(steps[:-1]), *steps[-1:]]))
     readers = [f"by step{'s' if len(steps) > 1 else ''} {listed}"] if steps else []
     readers += ["by the property"] if cause.read_by_property else []
-    return Event(
-        cause.state, f"{instance.sentence or instance}: sets {', '.join(cause.wrote)}, read {' and '.join(readers)}"
-    )
+    wrote = [name for name in cause.wrote if not name.startswith("spent.")]  # only counts what the bounds limit
+    sets = ", ".join(wrote or cause.wrote)
+    return Event(cause.state, f"{instance.sentence or instance}: sets {sets}, read {' and '.join(readers)}")
 
 
 def story_of_file(recorded: TraceFile) -> Story:

@@ -147,6 +147,12 @@ def test_leadline_toml_comes_before_pyproject_toml(folder: Path) -> None:
     assert run.lines[1:] == ["1 of 1 checks as expected", ""]
 
 
+def test_a_suite_may_begin_with_a_byte_order_mark(folder: Path) -> None:
+    (folder / "leadline.toml").write_text(HOLDS, encoding="utf-8-sig")
+    run = run_leadline("check", folder=folder)
+    assert (run.code, run.err) == (0, "")
+
+
 def test_pyproject_toml_is_used_where_it_has_a_table_for_leadline(folder: Path) -> None:
     text = f'[project]\nname = "x"\n{VIOLATED.replace("[[check]]", "[[tool.leadline.check]]")}'
     (folder / "pyproject.toml").write_text(text, encoding="utf-8")

@@ -183,9 +183,14 @@ def test_an_assignment_is_drawn_with_what_is_added_and_removed() -> None:
     assert str(moved) == "0 +2 -1"
     assert str(changed_to(moved, (0, 1), **KRAFT)) == "0 1 +-2"
     (state,) = release("kafka/4.3", **TWO_OF_THREE).initials()
-    assert rows(attrs.evolve(state, assignment=moved))["controller"].columns["role"] == "leader: 0 of 0 +2 -1"
+    drawn = rows(attrs.evolve(state, assignment=moved))
+    roles = [drawn[f"broker {broker}"].columns["role"] for broker in range(3)]
+    assert roles == ["leads", "follows 0 (removing)", "- (adding)"]
+    assert drawn["controller"].columns["role"] == "leader: 0"
+    assert drawn["controller"].columns["replicas"] == "0 2 1"
+    assert "replicas: 0 2 1" in drawn["controller"].badges
     (ordinary,) = release("kafka/4.3").initials()
-    assert rows(ordinary)["controller"].columns["role"] == "leader: 0"
+    assert "replicas" not in rows(ordinary)["controller"].columns
 
 
 def test_an_override_keeps_the_sets_that_it_leaves_empty() -> None:

@@ -167,6 +167,28 @@ def test_the_story_of_a_loss_without_a_ticket_has_its_cause(name: str, labels: l
     assert [event.label for event in what_happened(trace)] == labels
 
 
+def test_a_member_of_the_isr_that_a_leader_did_not_wait_for_is_told_also_if_it_joined_before_the_commit() -> None:
+    """Up to 3.5, the controller has accepted the proposal when the leader forgets it."""
+    archive = read_archive()
+    run = next(run for run in archive.runs(archive.about("forgotten proposal")[0][0]) if run.spec.name == "kafka/3.5")
+    trace = kept(run)
+    assert trace is not None
+    told = {event.label: event.state for event in what_happened(trace) if event.label}
+    assert told["joined"] < told["committed"] == told["not awaited"] < told["lost"]
+    (join,) = (event for event in what_happened(trace) if event.label == "joined")
+    assert trace.instances[join.state - 1].action.name == "handle_alter_partition"
+    assert join.text == "broker 0 joins the ISR without m0"
+
+
+def test_a_step_tells_the_values_of_a_tuple_and_no_counter_of_the_bounds() -> None:
+    archive = read_archive()
+    runs = [run for run in archive.runs(archive.about("override")[0][0]) if run.part == "affected"]
+    trace = [trace for trace in map(kept, runs) if trace is not None][-1]
+    told = [event.text for event in what_happened(trace)]
+    assert told[0].startswith("an operator reassigns the partition to brokers 0, 2: sets assignment.replicas, ")
+    assert not any("spent." in text for text in told)
+
+
 def test_the_causes_are_the_steps_that_wrote_what_was_read_later() -> None:
     (trace,) = explore(room()).properties[0].traces
     assert causes(trace) == [
