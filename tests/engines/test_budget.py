@@ -124,7 +124,9 @@ def test_what_never_comes_back_is_stopped(what: str, engine: str) -> None:
     began, spec = time.monotonic(), attrs.evolve(ENDLESS[what])
     result = ENGINES[engine](spec, Limits(max_seconds=0.2))
     assert result.verdict is Verdict.INCOMPLETE
-    assert re.fullmatch(f"{LIMIT}{LINE if (what, engine) == ('an action', 'oracle') else f'({LINE})?'}", result.reason)
+    assert re.fullmatch(
+        f"{LIMIT}{LINE if (what, engine) == ('an action', 'oracle') else f'({LINE})?'}", str(result.reason)
+    )
     assert time.monotonic() - began < 10
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
 
@@ -133,7 +135,7 @@ def test_what_never_comes_back_is_stopped(what: str, engine: str) -> None:
 def test_the_drivers_part_of_a_search_on_spark_is_stopped_too(what: str, java: None) -> None:
     result = ENGINES["spark"](attrs.evolve(ENDLESS[what]), Limits(max_seconds=0.2))
     assert (result.engine, result.verdict) == ("spark", Verdict.INCOMPLETE)
-    assert re.fullmatch(f"{LIMIT}({LINE})?", result.reason)
+    assert re.fullmatch(f"{LIMIT}({LINE})?", str(result.reason))
 
 
 @action()

@@ -251,7 +251,7 @@ def test_seconds_are_a_limit() -> None:
     spec = Spec(name="endless", initial_states=lambda bounds: [Wide((0,))], actions=[go])
     result = learning.explore(spec, Limits(max_seconds=0.3))
     assert result.verdict is Verdict.INCOMPLETE
-    assert result.reason.startswith("reached 0.3 seconds")  # a slow machine may interrupt a step
+    assert str(result.reason).startswith("reached 0.3 seconds")  # a slow machine may interrupt a step
 
 
 def turned(row: Row, place: int) -> Row:

@@ -409,7 +409,7 @@ def test_max_seconds_stops_an_infinite_search() -> None:
     result = explore(Spec(name="forever", initial_states=zero, actions=[forever]), Limits(max_seconds=0.2))
 
     assert result.verdict is Verdict.INCOMPLETE
-    assert result.reason.startswith("reached 0.2 seconds")  # a slow machine may interrupt a step
+    assert str(result.reason).startswith("reached 0.2 seconds")  # a slow machine may interrupt a step
     assert 0.2 <= result.statistics.seconds <= time.monotonic() - started < 10
     assert result.statistics.distinct == result.statistics.depth > 100
 
