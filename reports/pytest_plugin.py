@@ -65,11 +65,8 @@ class SuiteFile(pytest.File):
             checks = read_suite(self.path)
         except LeadlineError as error:
             raise self.CollectError(str(error)) from None
-        titles: dict[str, int] = {}
         for prepared in checks:
-            number = titles[prepared.title] = titles.get(prepared.title, 0) + 1
-            name = prepared.title if number == 1 else f"{prepared.title} ({number})"
-            item = CheckItem.from_parent(self, name=name)
+            item = CheckItem.from_parent(self, name=prepared.title)
             item.prepared = prepared
             for mark in (MARK, *prepared.check.marks):
                 item.add_marker(mark)
@@ -163,6 +160,7 @@ def _lines(outcome: Outcome, saved: Mapping[str, Path]) -> Iterator[str]:
     violated = (item for item in outcome.result.properties if item.verdict is Verdict.VIOLATED)
     for trace in [trace for item in violated for trace in item.traces][:1]:
         yield from ("", plain_text(trace, titled=False))
+    yield f"check again:   {outcome.prepared.check_command}"
     yield f"search again:  {outcome.prepared.command}"
     if "trace" in saved:
         given = ["--spec", outcome.prepared.spec_name] if outcome.prepared.is_python_file else []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Literal, get_args
@@ -109,19 +110,16 @@ class PreparedCheck:
 
     Attributes:
         spec: the spec, with the bounds and properties of the check.
-        file: the suite file, or None if the check does not come from a file.
+        title: the name of the check in its suite; see `titles`.
+        file: the suite file.
         line: the number of the line on which the check begins in the file.
     """
 
     check: Check
     spec: Spec[object]
-    file: Path | None = None
+    title: str
+    file: Path
     line: int = 1
-
-    @property
-    def title(self) -> str:
-        """The name of the check, or of its spec if the check has no name. Invisible characters are replaced."""
-        return visible(self.check.name or self.spec.name)
 
     @property
     def is_python_file(self) -> bool:
@@ -131,7 +129,7 @@ class PreparedCheck:
     @property
     def spec_name(self) -> str:
         """The name of the spec as used on the command line. A path is relative to the working directory."""
-        if self.is_python_file and self.file is not None:
+        if self.is_python_file:
             return os.path.relpath(self.file.parent / self.check.spec)
         return self.check.spec
 
@@ -149,6 +147,17 @@ class PreparedCheck:
             if getattr(check, key) != getattr(_DEFAULTS, key):
                 words += [f"--{key.replace('_', '-')}", str(getattr(check, key))]
         return visible(shlex.join(words))
+
+    @property
+    def check_command(self) -> str:
+        """The command that repeats the check."""
+        shipped = self.file == SHIPPED
+        words = [*([] if shipped else ["answers" if self.file == ANSWERS else os.path.relpath(self.file)]), self.title]
+        options = [
+            *(["--shipped"] if shipped else []),
+            *(["--"] if any(word.startswith("-") for word in words) else []),
+        ]
+        return visible(shlex.join(["leadline", "check", *options, *words]))
 
     @property
     def coverable(self) -> list[str]:
@@ -335,9 +344,15 @@ class SuiteRun:
         return as_expected([outcome.exit_code for outcome in self.outcomes], len(self.checks))
 
 
-def named_suite(given: Path) -> Path:
-    """Return the path of a suite that the user named: a file, or `ANSWERS` if there is no file ``answers``."""
-    return ANSWERS if str(given) == "answers" and not given.exists() else given
+def suite_and_names(words: Sequence[str]) -> tuple[Path | None, Sequence[str]]:
+    """Split the arguments of a command into the suite, if they begin with one, and the names of checks.
+
+    A suite is something that exists, or a word that ends in ``.toml``, or ``answers`` for `ANSWERS`.
+    """
+    first = words[0] if words else ""
+    if os.path.exists(first) or first.endswith(".toml"):  # unlike Path.exists, False for a name that is too long
+        return Path(first), words[1:]
+    return (ANSWERS, words[1:]) if first == "answers" else (None, words)
 
 
 def find_suite(folder: Path) -> Path | None:
@@ -359,16 +374,48 @@ def _tool_table(content: dict[str, object]) -> object:
     return tool.get("leadline") if isinstance(tool, dict) else None
 
 
-def read_suite(path: Path) -> list[PreparedCheck]:
+def titles(entries: Iterable[object]) -> list[str]:
+    """Return the title of each check of a suite: its name, or that of its spec if it has none. The second of two checks
+    with the same name is called ``name (2)``. Invisible characters are replaced.
+    """
+    found = list[str]()
+    for entry in entries:
+        name = visible(str(entry.get("name") or entry.get("spec"))) if isinstance(entry, dict) else ""
+        others = (f"{name} ({number})" for number in itertools.count(2))
+        found.append(next(title for title in itertools.chain([name], others) if title not in found))
+    return found
+
+
+def read_suite(path: Path, names: Sequence[str] = ()) -> list[PreparedCheck]:
     """Read and validate the checks of a suite file.
 
     Parameters:
         path: a TOML file with a ``[[check]]`` table for each check. In a ``pyproject.toml``, these are
             ``[[tool.leadline.check]]`` tables.
+        names: the titles of the checks to read. By default, all checks.
 
     Raises:
-        LeadlineError: if the file cannot be read, or if a check is invalid. The message names the check.
+        LeadlineError: if the file cannot be read, if it has no check with one of the names, or if a check is invalid.
+            The message names the check.
     """
+    entries = read_entries(path)
+    known = titles(entries)
+    for name in names:
+        if name not in known:
+            raise LeadlineError(f"{path} has no check {name!r}{nearest(name, known)}")
+    lines = [number for number, line in enumerate(file_text(path).splitlines(), start=1) if _HEADER.match(line)]
+    if len(lines) != len(entries):  # such as a string with a header in it, or an array of inline tables
+        lines = [1] * len(entries)
+    loaded = dict[Path, ModuleType]()
+    return [
+        _prepared(path, number, entry, title, line, loaded)
+        for number, (entry, title, line) in enumerate(zip(entries, known, lines, strict=True), start=1)
+        if not names or title in names
+    ]
+
+
+def read_entries(path: Path) -> list[object]:
+    """Return the checks in a suite file as they are written there. No spec is loaded."""
     content = _read(path)
     in_project = path.name == "pyproject.toml"
     header = "[[tool.leadline.check]]" if in_project else "[[check]]"
@@ -379,21 +426,12 @@ def read_suite(path: Path) -> list[PreparedCheck]:
     entries = table["check"] if isinstance(table, dict) and keys else None
     if not isinstance(entries, list) or not entries:
         raise LeadlineError(f"{path} has no checks: write one or more {header} tables")
-    loaded = dict[Path, ModuleType]()
-    prepared = [_prepared(path, number, entry, loaded) for number, entry in enumerate(entries, start=1)]
-    lines = _header_lines(path)
-    if len(lines) != len(prepared):  # such as a string with a header in it, or an array of inline tables
-        lines = [1] * len(prepared)
-    return [attrs.evolve(each, file=path, line=line) for each, line in zip(prepared, lines, strict=True)]
+    return entries
 
 
-def _header_lines(path: Path) -> list[int]:
-    """Return the number of each line on which a check begins in a suite file."""
-    lines = file_text(path).splitlines()
-    return [number for number, line in enumerate(lines, start=1) if _HEADER.match(line)]
-
-
-def _prepared(path: Path, number: int, entry: object, loaded: dict[Path, ModuleType]) -> PreparedCheck:
+def _prepared(
+    path: Path, number: int, entry: object, title: str, line: int, loaded: dict[Path, ModuleType]
+) -> PreparedCheck:
     if not isinstance(entry, dict):
         raise LeadlineError(f"{path}, check {number}: a check must be a table, not {entry!r}")
     name = entry.get("name") or entry.get("spec")
@@ -406,7 +444,7 @@ def _prepared(path: Path, number: int, entry: object, loaded: dict[Path, ModuleT
         _check_sense(check, set(entry))
         spec = load_spec(check.spec, path.parent, loaded).with_bounds(check.bounds)
         wanted = check.properties if check.properties is not None else [check.violates] if check.violates else None
-        prepared = PreparedCheck(check, spec.resting_on(check.witness, wanted))
+        prepared = PreparedCheck(check, spec.resting_on(check.witness, wanted), title, path, line)
         if check.violates and not any(item.is_named(check.violates) for item in prepared.spec.checks):
             raise LeadlineError(f"violates = {check.violates!r} does not name a property of this check")
         for name in check.covers if isinstance(check.covers, list) else ():

@@ -44,12 +44,13 @@ def _row(outcome: Outcome, link: str) -> Row:
     check, result = outcome.prepared.check, outcome.result
     lengths = [len(item.traces[0]) for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces]
     nothing = f"premise never true: {', '.join(outcome.saying_nothing)}" if outcome.saying_nothing else ""
+    again = (Span(". To repeat it: "), Span(outcome.prepared.check_command, "code")) if outcome.failure else ()
     found = "; ".join(filter(None, (result.verdict.value, outcome.failure, nothing)))
     return (
         Cell((Span(outcome.prepared.title, "", link),)),
         Cell(words("FAIL" if outcome.failure else "ok"), "violated" if outcome.failure else "holds"),
         f"{check.expect} {check.violates or ''}".rstrip(),
-        Cell((Span(found),), "violated" if outcome.failure else ""),
+        Cell((Span(found), *again), "violated" if outcome.failure else ""),
         states_text(result.statistics).replace(" states", "").replace(" state", ""),
         f"{min(lengths)}" if lengths else "",
         f"{result.statistics.seconds:.1f} s",

@@ -47,6 +47,7 @@ class Finding:
         seconds: the running time of the check, if this is the first finding of the check.
         location: the source location of the finding, or None if it is unknown.
         diagnosis: the diagnosis of the violation, or None if it was not diagnosed.
+        command: the command that repeats the check. Empty if there is none, or if the check passed.
     """
 
     check: str = attrs.field(converter=visible)
@@ -58,14 +59,18 @@ class Finding:
     seconds: float = 0.0
     location: SourceLocation | None = None
     diagnosis: Diagnosis | None = None
+    command: str = ""
 
-    def causes(self) -> list[str]:
-        """Return the sentences of the diagnosis, if there is one. Hidden characters are escaped with `visible`."""
-        return [visible(line) for line in lines(self.diagnosis)] if self.diagnosis is not None else []
+    def remarks(self) -> list[str]:
+        """Return the sentences of the diagnosis, and how to repeat the check. Hidden characters are escaped with
+        `visible`.
+        """
+        causes = [visible(line) for line in lines(self.diagnosis)] if self.diagnosis is not None else []
+        return [*causes, *([f"To repeat it: {self.command}"] if self.command else [])]
 
     def explained(self) -> str:
-        """Return the message, followed by the diagnosis."""
-        return ". ".join([self.message, *self.causes()])
+        """Return the message, followed by the remarks."""
+        return ". ".join([self.message, *self.remarks()])
 
 
 def findings(outcome: Outcome) -> list[Finding]:
@@ -78,18 +83,20 @@ def findings(outcome: Outcome) -> list[Finding]:
     own = list(_of_properties(outcome))
     explained = any(finding.status != "passed" for finding in own)
     found = own if explained else [_whole(outcome), *own]
+    again = outcome.prepared.check_command
+    found = [each if each.status == "passed" else attrs.evolve(each, command=again) for each in found]
     return [attrs.evolve(found[0], seconds=outcome.result.statistics.seconds), *found[1:]]
 
 
 def suite_findings(run: SuiteRun) -> list[Finding]:
     """Return the findings for all checks in a suite, including checks that were not run."""
     found = [finding for outcome in run.outcomes for finding in findings(outcome)]
-    return found + [not_run(prepared.title) for prepared in run.checks[len(run.outcomes) :]]
+    return found + [not_run(each.title, each.check_command) for each in run.checks[len(run.outcomes) :]]
 
 
-def not_run(check: str) -> Finding:
+def not_run(check: str, command: str = "") -> Finding:
     """Return the finding for a check that was not run, or for a check whose spec raised an error."""
-    return Finding(check, WHOLE, "incomplete", "it was not run to its end")
+    return Finding(check, WHOLE, "incomplete", "it was not run to its end", command=command)
 
 
 def _whole(outcome: Outcome) -> Finding:
@@ -157,7 +164,7 @@ def location_of(item: Property, prepared: PreparedCheck | None = None) -> Source
     function = inspect.unwrap(item.written)
     code = function.__code__ if inspect.isfunction(function) else None
     path = Path(code.co_filename).resolve() if code is not None and Path(code.co_filename).is_file() else None
-    if prepared is not None and prepared.file is not None and prepared.file.resolve().is_relative_to(here):
+    if prepared is not None and prepared.file.resolve().is_relative_to(here):
         return SourceLocation(prepared.file.resolve().relative_to(here).as_posix(), prepared.line)
     if code is None or path is None:
         return None

@@ -29,7 +29,7 @@ def junit(name: str, found: Sequence[Finding]) -> str:
         case = ElementTree.SubElement(suite, "testcase", about)
         said = ElementTree.SubElement(case, ELEMENTS[finding.status])
         text = plain_text(finding.trace) if finding.trace is not None else finding.message
-        said.text = "\n".join([text, *finding.causes()])
+        said.text = "\n".join([text, *finding.remarks()])
         if finding.status != "passed":
             said.attrib |= {"type": finding.status, "message": finding.explained()}
     ElementTree.indent(root)

@@ -47,9 +47,10 @@ def _check_object(prepared: PreparedCheck, outcome: Outcome | None, origin: Orig
     check = prepared.check
     return {
         "name": prepared.title,
-        "file": None if prepared.file is None else os.path.relpath(prepared.file),
+        "file": os.path.relpath(prepared.file),
         "line": prepared.line,
         "command": prepared.command,
+        "check_command": prepared.check_command,
         "expect": check.expect,
         "violates": check.violates,
         "status": _status(outcome),

@@ -14,10 +14,12 @@ import sys
 from typing import TextIO
 
 import click
+from click.shell_completion import CompletionItem
 
 from leadline.checker.engines.budget import LimitReached
 from leadline.checker.errors import LeadlineError, error_line, error_text
 from leadline.checker.support.messages import nearest
+from leadline.reports.cli import bash as bash  # registers itself
 from leadline.reports.exit_codes import INCOMPLETE, USAGE
 from leadline.reports.lines import say
 
@@ -60,9 +62,6 @@ class Commands(click.Group):
     commands.
     """
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             if ctx.resilient_parsing:
@@ -71,6 +70,10 @@ class Commands(click.Group):
         module = importlib.import_module(f"leadline.reports.cli.{cmd_name}")
         command: click.Command = getattr(module, cmd_name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        named = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return named or click.Command.shell_complete(self, ctx, incomplete)  # Group's would import every command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, commands in GROUPS.items():
@@ -148,6 +151,8 @@ def main() -> None:
     try:
         code = app.main(prog_name="leadline", standalone_mode=False)
         sys.stdout.flush()
+    except SystemExit:
+        raise  # the shell's completion has ended; Commands.invoke handles those of specs
     except click.exceptions.NoArgsIsHelpError as shown:
         click.echo(shown.ctx.get_help() if shown.ctx else "")
         code = USAGE

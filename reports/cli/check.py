@@ -13,6 +13,7 @@ from rich.text import Text
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Verdict
 from leadline.checker.support.escapes import visible
+from leadline.reports.cli.completion import complete_check
 from leadline.reports.cli.options import coverage_option, diagnose_option, verify_option
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
@@ -20,28 +21,28 @@ from leadline.reports.exit_codes import AS_EXPECTED
 from leadline.reports.formats import FORMATS
 from leadline.reports.runs.phrases import gaps, states_text, vacuous
 from leadline.reports.runs.run_view import view_of_result
-from leadline.reports.suite import SHIPPED, Outcome, PreparedCheck, SuiteRun, find_suite, named_suite, read_suite
+from leadline.reports.suite import SHIPPED, Outcome, PreparedCheck, SuiteRun, find_suite, read_suite, suite_and_names
 from leadline.reports.terminal.console import STYLES, console
 from leadline.reports.terminal.progress import progress_line
 from leadline.reports.terminal.trace import show_traces
 
 
 @click.command()
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("words", nargs=-1, metavar="[FILE] [NAME]...", shell_complete=complete_check)
 @click.option("--shipped", is_flag=True, help="Run the shipped suite, which checks every shipped protocol.")
 @format_options(FORMATS["suite"])
 @diagnose_option
 @coverage_option
 @verify_option
 def check(
-    file: Path | None,
+    words: tuple[str, ...],
     shipped: bool,
     diagnose: float | None,
     coverage: bool,
     verify: float | None,
     **wanted: Path | bool | None,
 ) -> int:
-    """Run the checks of a suite, and compare each result with the expected one.
+    """Run the checks of a suite, and compare each result with the expected one. With NAMEs, run only these checks.
 
     FILE is a TOML file. The default is leadline.toml in the current folder or, if that file does not exist, the table
     [tool.leadline] in pyproject.toml. FILE can also be the word answers: a shipped suite of questions from readers of
@@ -55,6 +56,7 @@ def check(
     violates = "strong_isr"
 
     \b
+    leadline check "the lease is safe"
     leadline check --junit report.xml --sarif report.sarif
     leadline check answers --answers answers.md
 
@@ -64,15 +66,16 @@ def check(
     Exit code 0: every check is as expected; 1: a check is not as expected; 2: there is no suite, or it is
     invalid; 3: a check is incomplete.
     """
+    file, names = suite_and_names(words)
     if shipped and file is not None:
         raise click.UsageError("--shipped cannot be used with FILE: pass only one of them")
-    path = SHIPPED if shipped else named_suite(file) if file is not None else find_suite(Path())
+    path = SHIPPED if shipped else file or find_suite(Path())
     if path is None:
         raise LeadlineError(
             "there is no leadline.toml in this folder, and no [tool.leadline] in a pyproject.toml: pass the file of a "
             "suite, or --shipped to run the shipped suite"
         )
-    checks = read_suite(path)
+    checks = read_suite(path, names)
     files = Files(FORMATS["suite"], wanted)
     out = console(quiet=files.only_a_report)
     with only_the_result_on_stdout(files.only_a_report):
@@ -143,4 +146,5 @@ def _line(outcome: Outcome, width: int) -> Text:
     line.append(f"  {result.statistics.seconds:.1f} s", style="dim not bold")
     if not good:
         line.append(f"\n      {visible(outcome.failure)}", style="default not bold")
+        line.append(f"\n      to repeat it: {outcome.prepared.check_command}", style="default not bold")
     return line

@@ -17,6 +17,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.checker.traces.divergence import NoPartingYet, Parting, first_parting, follow
+from leadline.reports.cli.completion import complete_spec
 from leadline.reports.cli.options import bounds_option, chosen_spec, invariant_option
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.differences import Difference, complaint, difference_document, ending
@@ -34,8 +35,8 @@ MOST_STATES = 50_000
 
 
 @click.command()
-@click.argument("first", metavar="SPEC_A")
-@click.argument("second", metavar="SPEC_B")
+@click.argument("first", metavar="SPEC_A", shell_complete=complete_spec(".py"))
+@click.argument("second", metavar="SPEC_B", shell_complete=complete_spec(".py"))
 @bounds_option
 @invariant_option
 @format_options(FORMATS["difference"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from typing import Any
 
 import attrs
 import click
@@ -12,6 +13,7 @@ from leadline.checker.engines import EXHAUSTIVE
 from leadline.checker.engines.budget import Budget
 from leadline.checker.result import Limits
 from leadline.invariants.promises import promised
+from leadline.reports.cli.completion import complete_files
 from leadline.reports.cli.options import (
     VERIFY_HELP,
     EngineCommand,
@@ -95,6 +97,7 @@ from leadline.reports.formats import FORMATS
     "--resume",
     cls=EngineOption,
     metavar="DIR",
+    shell_complete=complete_files(),
     help="Continue the search saved in DIR, and keep saving it there. With spark, DIR can also be a URI.",
 )
 @master_option
@@ -138,20 +141,10 @@ def explore(
     traces: int,
     diagnose: float | None,
     max_memory: int | None,
-    workers: int | None,
-    verify: float | None,
-    checkpoint: Path | None,
-    checkpoint_every: float | None,
-    resume: str | None,
-    master: str | None,
-    shards: int | None,
-    work_dir: str | None,
-    keep_files: bool | None,
     conf: tuple[str, ...],
-    verbose: bool | None,
     coverage: bool,
     trace_out: Path | None,
-    **wanted: Path | None,
+    **others: Any,
 ) -> int:
     """Search every reachable state of SPEC, breadth-first, and check its properties.
 
@@ -172,25 +165,14 @@ def explore(
     Exit code 0: every property holds; 1: a property is violated; 2: usage error; 3: incomplete.
     """
     limits = Limits(depth, max_states, max_seconds, keep_going, traces, max_memory, coverage)
-    given = {
-        "workers": workers,
-        "verify": verify,
-        "checkpoint": checkpoint,
-        "checkpoint_every": checkpoint_every,
-        "resume": resume,
-        "master": master,
-        "shards": shards,
-        "work_dir": work_dir,
-        "keep_files": keep_files,
-        "conf": spark_settings(conf) or None,
-        "verbose": verbose,
-    }
-    chosen_settings = {name: value for name, value in given.items() if value is not None}
+    given = {**others, "conf": spark_settings(conf) or None}
+    known = attrs.fields_dict(EXHAUSTIVE[engine].settings)
+    chosen_settings = {name: given[name] for name in known if given.get(name) is not None}
     with settings_as_options():
         settings = EXHAUSTIVE[engine].settings(**chosen_settings)
         if coverage:
             settings.allow_coverage()
-    files = Files(FORMATS["run"], wanted)
+    files = Files(FORMATS["run"], {name: others[name] for name in FORMATS["run"]})
     with only_the_result_on_stdout(files.only_a_report), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants, rests_on=rests_on)
     limits = attrs.evolve(limits, sought=promised(chosen))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -87,18 +88,12 @@ def fuzz(
     bounds: tuple[str, ...],
     names: tuple[str, ...],
     no_invariants: bool,
-    examples: int,
-    steps: int,
-    seed: int,
     max_seconds: float | None,
     max_memory: int | None,
     keep_going: bool,
-    workers: int | None,
-    uniform: bool,
-    verify: float | None,
     coverage: bool,
     trace_out: Path | None,
-    **wanted: Path | None,
+    **others: Any,
 ) -> int:
     """Search behaviours of SPEC at random, and shorten the counterexamples that are found.
 
@@ -113,10 +108,8 @@ def fuzz(
     Exit code 1: a property is violated; 2: usage error; 3: no violation was found.
     """
     limits = Limits(max_seconds=max_seconds, max_memory=max_memory, keep_going=keep_going, coverage=coverage)
-    settings = RandomSettings(
-        examples=examples, steps=steps, seed=seed, uniform=uniform, workers=workers, verify=verify
-    )
-    files = Files(FORMATS["run"], wanted)
+    files = Files(FORMATS["run"], {name: others.pop(name) for name in FORMATS["run"]})
+    settings = RandomSettings(**others)
     with only_the_result_on_stdout(files.only_a_report), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     search = functools.partial(ENGINES["random"], chosen, limits, settings=settings)

@@ -15,6 +15,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Statistics
 from leadline.checker.settings import MOST_WORKERS
 from leadline.checker.support.escapes import visible
+from leadline.reports.cli.completion import complete_spec
 from leadline.reports.cli.explore import spark_settings
 from leadline.reports.cli.options import EngineCommand, EngineOption, conf_option, master_option
 from leadline.reports.cli.outputs import Attempts, Files, check_output, format_options
@@ -35,7 +36,7 @@ from leadline.reports.terminal.progress import progress_line
 
 
 @click.command(cls=EngineCommand)
-@click.argument("specs", nargs=-1, metavar="[SPEC]...")
+@click.argument("specs", nargs=-1, metavar="[SPEC]...", shell_complete=complete_spec(".py"))
 @click.option(
     "--plan",
     "plan_file",

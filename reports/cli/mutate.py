@@ -17,6 +17,7 @@ from leadline.checker.mutation.run import NotSearched, Outcome, Way, judged, ori
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted, nearest
+from leadline.reports.cli.completion import complete_spec
 from leadline.reports.cli.options import chosen_spec, spec_options
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
@@ -49,7 +50,7 @@ SAVE_SECONDS = 5.0
 
 @click.command()
 @spec_options
-@click.argument("more", nargs=-1, metavar="[SPEC]...")
+@click.argument("more", nargs=-1, metavar="[SPEC]...", shell_complete=complete_spec(".py"))
 @click.option(
     "--engine",
     type=click.Choice(["compiled", "oracle"]),

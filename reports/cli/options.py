@@ -18,6 +18,7 @@ from leadline.checker.engines import EXHAUSTIVE
 from leadline.checker.errors import LeadlineError
 from leadline.checker.settings import SettingsError
 from leadline.checker.spec import Spec
+from leadline.reports.cli.completion import bounds, changed_rules, complete_part, complete_spec, properties
 from leadline.reports.diagnosis import SECONDS
 from leadline.reports.loading import load_spec
 from leadline.reports.shares import share_of
@@ -26,6 +27,7 @@ rule_option = click.option(
     "--rule",
     "rules",
     multiple=True,
+    shell_complete=complete_part(changed_rules),
     metavar="NAME=VALUE",
     help="Change a rule of a release, e.g. --rule elr=on (can be repeated). For kafka/3.7, this is the same "
     "as passing the spec kafka/3.7+elr=on. `leadline specs SPEC --rules` lists them.",
@@ -36,6 +38,7 @@ bounds_option = click.option(
     "-b",
     "--bounds",
     multiple=True,
+    shell_complete=complete_part(bounds),
     metavar="NAME=VALUE,...",
     help="Change bounds, e.g. -b brokers=3,max_epoch=2. `leadline specs SPEC` lists the bounds.",
 )
@@ -45,6 +48,7 @@ invariant_option = click.option(
     "--invariant",
     "names",
     multiple=True,
+    shell_complete=complete_part(properties),
     metavar="NAME",
     help="Check only this property or witness (can be repeated). By default, all are checked.",
 )
@@ -54,6 +58,7 @@ witness_option = click.option(
     "--witness",
     "rests_on",
     multiple=True,
+    shell_complete=complete_part(lambda reference: properties(reference, only_witnesses=True)),
     metavar="NAME",
     help="A witness on which the result rests: the situation in question (can be repeated). If it is not reached, "
     "nothing holds, and the result is incomplete.",
@@ -161,7 +166,8 @@ def spec_options(command: Callable[..., int]) -> Callable[..., int]:
         return command(*args, spec=with_rules_changed(spec, rules), **kwargs)
 
     decorated = with_rules
-    for decorate in (invariant_option, bounds_option, rule_option, click.argument("spec")):
+    argument = click.argument("spec", shell_complete=complete_spec(".py"))
+    for decorate in (invariant_option, bounds_option, rule_option, argument):
         decorated = decorate(decorated)
     return decorated
 

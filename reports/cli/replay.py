@@ -11,8 +11,9 @@ from leadline.checker.errors import TraceError
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
-from leadline.checker.traces.itf import TraceFile, read_trace
+from leadline.checker.traces.itf import SUFFIX, TraceFile, read_trace
 from leadline.checker.traces.replay import replay as replay_trace
+from leadline.reports.cli.completion import complete_files
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.cli.saved_traces import spec_of_file, trace_spec_option
@@ -22,7 +23,7 @@ from leadline.reports.lines import say
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), shell_complete=complete_files(SUFFIX))
 @trace_spec_option
 @click.option(
     "--on",

@@ -18,6 +18,7 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.checker.traces.itf import TraceFile
 from leadline.checker.traces.replay import replay as replay_trace
+from leadline.reports.cli.completion import complete_spec
 from leadline.reports.diagnosis import archived_bugs, lines
 from leadline.reports.exit_codes import AS_EXPECTED, VIOLATED
 from leadline.reports.loading import load_spec, names_a_file, shipped_spec
@@ -27,6 +28,7 @@ from leadline.reports.traces.story import Story, story_of, story_of_file
 trace_spec_option = click.option(
     "--spec",
     metavar="SPEC",
+    shell_complete=complete_spec(".py"),
     help="The spec to use for saved traces that do not name a shipped spec. If SPEC is a Python file "
     "(path/to/file.py:name), the file is run.",
 )

@@ -10,6 +10,7 @@ from leadline.checker.errors import TraceError
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.traces.itf import SUFFIX, read_trace
+from leadline.reports.cli.completion import complete_spec
 from leadline.reports.cli.options import bounds_option, chosen_spec, invariant_option, rule_option, with_rules_changed
 from leadline.reports.cli.saved_traces import note, trace_spec_option, view_of
 from leadline.reports.exit_codes import AS_EXPECTED
@@ -18,7 +19,7 @@ from leadline.reports.lines import say
 
 
 @click.command()
-@click.argument("what", metavar="SPEC|TRACE")
+@click.argument("what", metavar="SPEC|TRACE", shell_complete=complete_spec(".py", SUFFIX))
 @rule_option
 @bounds_option
 @invariant_option

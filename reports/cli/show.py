@@ -22,6 +22,7 @@ from leadline.checker.support.files import file_text
 from leadline.checker.support.messages import counted
 from leadline.checker.traces.graph import neighbourhood, state_graph
 from leadline.checker.traces.itf import SUFFIX, TraceFile, read_trace
+from leadline.reports.cli.completion import complete_spec
 from leadline.reports.cli.options import (
     bounds_option,
     chosen_spec,
@@ -55,7 +56,7 @@ _HELP = "text: human-readable text. " + " ".join(f"{name}: {form.help}." for nam
 
 
 @click.command()
-@click.argument("what", metavar="FILE|DIR|SPEC")
+@click.argument("what", metavar="FILE|DIR|SPEC", shell_complete=complete_spec(".py", ".json"))
 @click.option("--format", "form", type=click.Choice(["text", *FORMATS["trace"]]), help=f"{_HELP} The default is text.")
 @format_options(FORMATS["saved"])
 @trace_spec_option

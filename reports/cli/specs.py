@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from leadline.invariants.catalog import CATALOG
+from leadline.reports.cli.completion import complete_spec
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.document.terminal import document_view
 from leadline.reports.exit_codes import AS_EXPECTED
@@ -17,7 +18,7 @@ from leadline.reports.terminal.console import console
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_spec(".py"))
 @click.option("--bounds", is_flag=True, help="Show each bound with its default and the allowed values.")
 @click.option("--actions", is_flag=True, help="Show each action with its parameters and its fairness.")
 @click.option("--properties", is_flag=True, help="Show each property with its source, and where it is known to fail.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,9 @@ from unittest import mock
 import pytest
 
 import leadline.reports.cli.check
+from leadline.checker.support.escapes import visible
 from leadline.invariants.catalog import CATALOG
-from leadline.reports.suite import SHIPPED, read_suite
+from leadline.reports.suite import ANSWERS, SHIPPED, read_entries, read_suite, titles
 from tests.suite.command import STAIRS, Run, call, interrupted, on_terminal, run_leadline, write
 from tests.suite.samples import EVERY
 
@@ -193,13 +196,67 @@ def test_a_named_file_is_run_and_its_paths_are_relative_to_its_folder(folder: Pa
     assert run.lines[0].startswith("ok    ladder.py:spec  holds")
 
 
+# Which checks
+
+
+def named(name: str, text: str) -> str:
+    """A check with a name."""
+    return text.replace("[[check]]", f"[[check]]\nname = {name!r}")
+
+
+def test_checks_are_run_by_name_in_the_order_of_the_suite(folder: Path) -> None:
+    broken = '[[check]]\nname = "not loaded"\nspec = "missing.py"\nexpect = "holds"\n'
+    text = named("it holds", HOLDS) + broken + HOLDS + named("it fails", VIOLATED) + HOLDS
+    (folder / "leadline.toml").write_text(text, encoding="utf-8")
+    run = call("check", "it fails", "it holds", folder=folder)
+    assert (run.code, run.err) == (0, "")
+    assert [re.split("  +", line)[1] for line in run.lines[:2]] == ["it holds", "it fails"]
+    assert run.lines[2:] == ["2 of 2 checks as expected", ""]
+    by_spec = call("check", "leadline.toml", "stairs.py:spec (2)", folder=folder)
+    assert (by_spec.code, len(by_spec.lines)) == (0, 3)
+    assert call("check", "not loaded", folder=folder).complaint.endswith("there is no file missing.py")
+
+
+def test_an_unknown_name_of_a_check_is_refused_with_the_most_similar_one(folder: Path) -> None:
+    (folder / "leadline.toml").write_text(named("it holds", HOLDS), encoding="utf-8")
+    refused = call("check", "it hold", folder=folder)
+    assert refused.complaint == "leadline.toml has no check 'it hold': did you mean 'it holds'?"
+    assert call("check", "--shipped", "KIP-101 fails", folder=folder).complaint.startswith(f"{SHIPPED} has no check")
+
+
+@pytest.mark.parametrize("name", ["it's -f", "-f", "a b", "hidden\u202e", "answers", "x.toml", "stairs.py"])
+def test_a_failed_check_shows_the_command_that_repeats_it(folder: Path, name: str) -> None:
+    text = named("first", HOLDS) + f"{HOLDS}distinct_states = 4\n" + f"{named(name, HOLDS)}distinct_states = 4\n"
+    text = text.replace(repr(name), json.dumps(name))
+    run = run_suite(folder, text, "my suite.toml")
+    assert run.code == 1
+    commands = [line.removeprefix("      to repeat it: ") for line in run.lines if "to repeat it: " in line]
+    for command, other in zip(commands, ["stairs.py:spec", name], strict=True):
+        again = call(*shlex.split(command)[1:], folder=folder)
+        assert (again.code, again.err) == (1, "")
+        assert again.lines[0].startswith(f"FAIL  {visible(other)}  holds, 3 states")
+        assert f"      to repeat it: {command}" in again.lines
+        assert "0 of 1 checks as expected" in again.lines
+
+
+def test_a_failed_check_of_the_shipped_suite_is_repeated_with_its_option() -> None:
+    first = read_suite(SHIPPED)[0]
+    assert shlex.split(first.check_command) == ["leadline", "check", "--shipped", first.title]
+    question = read_suite(ANSWERS, [titles(read_entries(ANSWERS))[1]])[0]
+    assert shlex.split(question.check_command) == ["leadline", "check", "answers", question.title]
+
+
 # What is expected, and what is found
 
 
 def test_each_verdict_can_be_expected(folder: Path) -> None:
     run = run_suite(folder, HOLDS + VIOLATED + INCOMPLETE)
     assert (run.code, run.err) == (0, "")
-    assert [line.split()[2] for line in run.lines if line.startswith("ok ")] == ["holds,", "violated,", "incomplete,"]
+    assert [re.split("  +", line)[1:3] for line in run.lines if line.startswith("ok ")] == [
+        ["stairs.py:spec", "holds, 3 states"],
+        ["stairs.py:spec (2)", "violated, trace of 4"],
+        ["stairs.py:spec (3)", "incomplete, 2 states"],
+    ]
     assert run.lines[-2] == "3 of 3 checks as expected"
 
 
@@ -298,7 +355,7 @@ def test_control_c_ends_in_3_and_says_what_was_not_run(folder: Path) -> None:
     assert "Traceback" not in run.err
     lines = run.out.splitlines()
     assert lines[0].startswith("ok ")
-    assert lines[1].startswith("FAIL  atomic/kip-320  incomplete, ")
+    assert re.match("FAIL  atomic/kip-320 +incomplete, ", lines[1])
     assert lines[2].startswith("      expected holds, but it ")
     assert lines[2].endswith(" interrupted")
     assert lines[3:] == ["1 of 3 checks as expected, 1 not run"]
