@@ -104,22 +104,24 @@ class Spec(Generic[S]):
     summary: str = ""
     note: str = ""
     initial_states: Callable[[Any], Iterable[S]]
-    actions: tuple[Action[S, ...], ...] = attrs.field(converter=as_tuple)
-    properties: tuple[Property, ...] = attrs.field(default=(), converter=as_tuple)
+    actions: Sequence[Action[S, ...]]
+    properties: Sequence[Property] = ()
     bounds: Any = attrs.field(factory=NoBounds)
     check_deadlock: bool = False
     final: Callable[[S], bool] | None = None
     within: Callable[[S], bool] | None = None
     distance: Callable[[S], float] | None = None
     drawing: Drawing[S] | None = None
-    optional: tuple[Property, ...] = attrs.field(default=(), converter=as_tuple)
-    rests_on: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
+    optional: Sequence[Property] = ()
+    rests_on: Sequence[str] = ()
     fairness: Mapping[str, str] = attrs.field(factory=dict)
     cut: Callable[[S], bool] | None = None
     family: Any = None
     column: Any = None
 
     def __attrs_post_init__(self) -> None:
+        for name in ("actions", "properties", "optional", "rests_on"):  # pyright would ignore converters
+            object.__setattr__(self, name, as_tuple(getattr(self, name)))
         admit(f"spec {self.name}: initial_states", self.initial_states, ["bounds"], STATES)
         for name in ("final", "within", "distance", "cut"):
             if (function := getattr(self, name)) is not None:

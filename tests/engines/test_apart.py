@@ -287,7 +287,7 @@ def by_any_name(state: Holding) -> bool:
 def test_a_map_or_a_bag_is_divided_unless_it_holds_what_can_be_changed(
     function: Callable[[Holding], bool], table: Map[Any, Any], is_apart: bool
 ) -> None:
-    spec = Spec(
+    spec: Spec[Any] = Spec(
         name="holding",
         initial_states=lambda _: [Holding(table=table)],
         actions=[up],

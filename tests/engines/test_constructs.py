@@ -72,7 +72,9 @@ def test_an_index_of_a_class_of_its_own_may_give_a_copied_element() -> None:
     def right(s: State) -> bool:
         return not s.error
 
-    spec = Spec(name="own", initial_states=lambda _: [Indexed()], actions=[*STEPS, go_wrong], properties=[right])
+    initials: list[Any] = [Indexed()]
+    steps: list[Any] = [*STEPS, go_wrong]
+    spec: Spec[Any] = Spec(name="own", initial_states=lambda _: initials, actions=steps, properties=[right])
     expected = answer(oracle.explore, spec)
     assert expected[0] is Verdict.VIOLATED
     assert answer(learning.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) == expected

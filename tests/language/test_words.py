@@ -423,7 +423,7 @@ def test_initial_states_and_values_without_end_are_refused(monkeypatch: pytest.M
 
 
 def test_initial_states_of_different_classes_are_refused() -> None:
-    spec = Spec(name="bad", initial_states=lambda _: [Counter(), State()], actions=[up])
+    spec: Spec[Any] = Spec(name="bad", initial_states=lambda _: [Counter(), State()], actions=[up])
     with pytest.raises(SpecError, match="a state must be a Counter, not a State"):
         spec.initials()
     spec = Spec(name="bad", initial_states=lambda _: [Counter(), Counter([])], actions=[up])  # type: ignore[arg-type]

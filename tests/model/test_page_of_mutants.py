@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 
 import pytest
 
@@ -26,7 +27,7 @@ SPECS = (
 )
 
 
-def properties_of(spec: str) -> tuple[Property, ...]:
+def properties_of(spec: str) -> Sequence[Property]:
     found = find(spec)
     assert found is not None
     return found.properties

@@ -402,7 +402,7 @@ def test_what_dot_would_read_otherwise_is_escaped() -> None:
     odd = Odd('a "quote", a \\n, <b> and {x|y}')
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
     graph.add_node(odd)
-    spec = Spec(name="odd", initial_states=lambda _: [odd], actions=[grow])
+    spec: Spec[Any] = Spec(name="odd", initial_states=lambda _: [odd], actions=[grow])
     (_, data), *_ = read_by_graphviz(dot(spec, graph)).nodes(data=True)
     assert data["label"] == 'state: text a "quote", a \\\\n, <b> and {x|y}\\l'
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -221,6 +221,6 @@ def midnight(_: Any) -> list[Clock]:
     return [Clock()]
 
 
-def clock(*actions: Any, properties: Iterable[Property] = ()) -> Spec[Clock]:
+def clock(*actions: Any, properties: Sequence[Property] = ()) -> Spec[Clock]:
     """A clock that does these things."""
     return Spec(name="clock", initial_states=midnight, actions=actions, properties=properties)
