@@ -358,7 +358,8 @@ def test_control_c_ends_in_3_and_says_what_was_not_run(folder: Path) -> None:
     assert re.match("FAIL  atomic/kip-320 +incomplete, ", lines[1])
     assert lines[2].startswith("      expected holds, but it ")
     assert lines[2].endswith(" interrupted")
-    assert lines[3:] == ["1 of 3 checks as expected, 1 not run"]
+    assert lines[3] == "      to repeat it: leadline check leadline.toml atomic/kip-320"
+    assert lines[4:] == ["1 of 3 checks as expected, 1 not run"]
 
 
 # Mistakes in a suite
