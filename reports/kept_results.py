@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from leadline.checker.errors import LeadlineError
-from leadline.checker.observing.digest import code_digest
+from leadline.checker.observing.digest import code_digest, reads_outside
 from leadline.checker.properties import Property
 from leadline.checker.result import Limits, LivenessCounts, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
 from leadline.checker.spec import Spec
@@ -51,7 +51,8 @@ class KeptResults:
             os.truncate(self.file, self.file.stat().st_size - len(cut_off.encode()))
 
     def result(self, spec: Spec[Any], limits: Limits, search: Callable[[], Result]) -> Result:
-        """Return the result of a search, which is made only if it was not made before.
+        """Return the result of a search, which is made only if it was not made before, or if the spec may read data that
+        has changed since.
 
         Parameters:
             limits: the limits of the search.
@@ -61,7 +62,7 @@ class KeptResults:
             LeadlineError: if the file cannot be written.
         """
         digest = hashlib.sha256(f"{spec.name} {code_digest(spec)} {limits}".encode()).hexdigest()
-        if digest in self._known:
+        if digest in self._known and not reads_outside(spec):
             return _result(spec, self._known[digest])
         result = search()
         if not result.interrupted:

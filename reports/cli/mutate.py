@@ -14,6 +14,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.mutation.changes import Mutation, Mutations, mutations_of
 from leadline.checker.mutation.run import NotSearched, Outcome, Way, judged, originals
+from leadline.checker.observing.digest import reads_outside
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted, nearest
@@ -281,6 +282,9 @@ def _judged(spec: Spec[object], report: Report, resume: Path | None, save: Calla
                     f"{spec.name} satisfies none of its properties, so no property can detect a mistake"
                 )
             if resume is not None:
+                if outside := reads_outside(spec):
+                    what = f"{spec.name} uses {outside}, so that what it reads may have changed"
+                    raise LeadlineError(f"cannot resume from {resume}: {what}")
                 known = resumed(resume, spec.name, report.way, report.originals[0].code)
                 outcomes |= {
                     each.name: known[each.name]
