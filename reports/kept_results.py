@@ -51,8 +51,8 @@ class KeptResults:
             os.truncate(self.file, self.file.stat().st_size - len(cut_off.encode()))
 
     def result(self, spec: Spec[Any], limits: Limits, search: Callable[[], Result]) -> Result:
-        """Return the result of a search, which is made only if it was not made before, or if the spec may read data that
-        has changed since.
+        """Return the result of a search, which is made only if it was not made before, or if the spec may read
+        other data now.
 
         Parameters:
             limits: the limits of the search.

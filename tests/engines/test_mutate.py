@@ -256,6 +256,16 @@ def test_a_run_is_resumed(tank: Path) -> None:
     )
 
 
+def test_a_run_of_a_spec_that_reads_files_is_not_resumed(tank: Path) -> None:
+    (tank / "tank.py").write_text(TANK.replace("return 3 - self.level", "return int(open('most').read()) - self.level"))
+    (tank / "most").write_text("3")
+    arguments = ("mutate", "tank.py", "--engine", "oracle", "--only", "action", "--json", "run.json")
+    assert call(*arguments, folder=tank).code == 1
+    assert call(*arguments, "--resume", "run.json", folder=tank).complaint == (
+        "cannot resume from run.json: tank.py:spec uses open, so that what it reads may have changed"
+    )
+
+
 def test_an_original_that_is_not_exhausted_says_nothing(tank: Path) -> None:
     run = call("mutate", "tank.py", "--engine", "oracle", "--max-states", "2", folder=tank)
     assert run.code == 3

@@ -12,10 +12,10 @@ from typing import Any
 import attrs
 import pytest
 
-from leadline.checker import Spec, Verdict
+from leadline.checker import Spec, Verdict, action, invariant
 from leadline.checker.engines import ENGINES
 from leadline.checker.errors import LeadlineError
-from leadline.checker.result import Result
+from leadline.checker.result import Limits, Result
 from leadline.invariants.assignment import completion_keeps_min_isr
 from leadline.invariants.catalog import CATALOG
 from leadline.invariants.families.kafka import KRAFT_PROPERTIES
@@ -414,6 +414,34 @@ def test_an_interrupted_matrix_is_continued(tmp_path: Path, monkeypatch: pytest.
     file.write_text("a file of another kind")
     with pytest.raises(LeadlineError, match="does not contain results of searches"):
         KeptResults(file)
+
+
+def test_a_kept_result_of_a_spec_that_reads_files_is_not_taken(tmp_path: Path) -> None:
+    results = KeptResults(tmp_path / "results.jsonl")
+    for most in (2, 4):
+        (tmp_path / "most").write_text(str(most))
+        spec = spec_that_reads(tmp_path / "most")
+        result = results.result(spec, Limits(), lambda spec=spec: ENGINES["oracle"](spec))  # type: ignore[misc]
+        assert result.statistics.distinct == most + 1
+
+
+def spec_that_reads(file: Path) -> Spec[Any]:
+    """A spec whose code and data are the same whatever the file says."""
+
+    @attrs.frozen
+    class Counter:
+        value: int = 0
+
+    @action()
+    def count(state: Counter) -> Iterator[Counter]:
+        if state.value < int(file.read_text()):
+            yield Counter(state.value + 1)
+
+    @invariant("it never counts below 0")
+    def positive(state: Counter) -> bool:
+        return state.value >= 0
+
+    return Spec(name="counter", initial_states=lambda _: [Counter()], actions=[count], properties=[positive])
 
 
 def test_the_matrix_command_shows_tables(tmp_path: Path) -> None:
