@@ -20,6 +20,7 @@ DOCUMENTS = (
     "checker/random.md",
     "checker/mutants.md",
     "checker/conformance.md",
+    "checker/coming-from-tla.md",
     "model/README.md",
     "model/releases.md",
     "model/bugs.md",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -14,6 +16,8 @@ from leadline.checker.engines.compiled import search
 from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
 from leadline.reports.loading import load_spec
+from tests.documents.blocks import text_of
+from tests.natural import figures as natural
 from tests.public.figures import HERE, OWN, PROTOCOLS, Protocol, Size
 from tests.specs import learning
 from tests.suite.samples import EVERY
@@ -102,3 +106,35 @@ def test_no_protocol_depends_on_the_order_of_a_set(protocol: Protocol, caplog: p
         result = set_order.with_order_checked(spec, search)
         assert result.statistics.distinct == 10
     assert caplog.text == ""
+
+
+def test_the_page_for_people_from_tla_lists_the_published_counts() -> None:
+    rows = re.findall(
+        r"^\| `(\w+/\w+)` \| ([^|]*?) \| ([\d,]+) \| (\d*) ?\| (\w+) \|",
+        text_of("checker/coming-from-tla.md"),
+        re.MULTILINE,
+    )
+    listed = {(name, bounds, int(states.replace(",", "")), depth) for name, bounds, states, depth, _ in rows}
+    public = {
+        (f"public/{each.name}", text_of_bounds(size.bounds), size.states, f"{size.depth or ''}")
+        for each in PROTOCOLS
+        for size in (*each.small, *each.large)
+        if size.source != OWN
+    }
+    ports = {
+        (f"natural/{size.name}", text_of_bounds(size.bounds), size.states, "")
+        for size in (*natural.SMALL, *natural.LARGE)
+        if size.published
+    }
+    assert listed == public | ports
+    assert len(rows) == len(listed)
+    small = {f"public/{each.name}": {size.states for size in each.small} for each in PROTOCOLS}
+    for size in natural.SMALL:
+        small.setdefault(f"natural/{size.name}", set()).add(size.states)
+    for name, _, states, _, searched_by in rows:
+        assert (searched_by == "tests") == (int(states.replace(",", "")) in small.get(name, set()))
+
+
+def text_of_bounds(bounds: Mapping[str, int]) -> str:
+    """Bounds as the page writes them."""
+    return ", ".join(f"{name}={value}" for name, value in bounds.items())
