@@ -160,7 +160,9 @@ FORMATS: dict[str, dict[str, Format]] = {
             metavar="",
         ),
         "html": Format(
-            lambda tables: _of("document.html").document_page(tables.document, Origin.now()),
+            lambda tables: _of("document.html").document_page(
+                _of("matrix_overview").with_overview(tables.document), Origin.now()
+            ),
             "Write an HTML page with the tables and the steps that decided each trace.",
         ),
     },

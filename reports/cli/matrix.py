@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+import attrs
 import click
 
 from leadline.checker.support.messages import counted
@@ -16,6 +17,7 @@ from leadline.reports.kept_results import KeptResults
 from leadline.reports.lines import say
 from leadline.reports.matrix import Column, matrix_file, read_matrix
 from leadline.reports.matrix_document import document_of, matrix_document
+from leadline.reports.matrix_overview import overview, with_overview
 from leadline.reports.stored_tables import Tables, digest_of, stored_tables
 from leadline.reports.terminal.console import console
 from leadline.reports.terminal.progress import progress_line
@@ -44,7 +46,8 @@ def matrix(
 ) -> int:
     """Show what holds in which spec and configuration, as tables.
 
-    Without FILE, the tables show what each release of Kafka can lose, and with --spec kafka/3.7 what one of them can.
+    Without FILE, a table shows in how many configurations each release of Kafka loses what. --spec kafka/3.7 shows the
+    verdicts on one release in each configuration; --markdown and --html show them all.
     Stored tables have a digest of the specs, properties and bounds that made them, and are refused if it differs. FILE
     can also be the name of another shipped matrix: control, costs, designs, states or transactions. The last one shows
     what a read_committed consumer can see. Otherwise, FILE is a TOML file of your own, whose specs are searched.
@@ -79,9 +82,14 @@ def matrix(
     with attempt:
         files.print(tables)
         if not files.on_standard_output:
-            console().print(document_view(tables.document))
-            if spec is None and is_shipped:
-                say("one of the specs alone: leadline matrix --spec SPEC")
+            document, short = tables.document, overview(tables.document) if is_shipped and spec is None else ()
+            shown = attrs.evolve(document, blocks=short) if short else with_overview(document)
+            console().print(document_view(shown))
+            if is_shipped and spec is None:
+                command = " ".join(["leadline matrix", *([str(file)] if file else [])])
+                say(f"why and where, for one of them: {command} --spec SPEC")
+                if short:
+                    say(f"all tables: {command} --markdown, or --html FILE")
     attempt.raise_failures()
     return INCOMPLETE if left else AS_EXPECTED
 
