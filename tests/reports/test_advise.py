@@ -332,6 +332,7 @@ def test_producers_with_transactions_are_told_what_depends_on_them(
     written(tmp_path, "transactional.id=orders\n", "producer.properties")
     settings = read_settings(tmp_path / "server.properties", None, tmp_path / "producer.properties", None)
     _, after = clusters(version, version, settings)
+    assert [remark.kind for remark in settings.remarks if remark.name == "transactional.id"] == ["abstract"]
     told = [note for note in after.notes if "no_aborted_read" in note or "this" in note]
     assert any(says in note for note in told)
     _, without = clusters(version, version, settings_of(tmp_path, text))
