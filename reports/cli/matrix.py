@@ -82,14 +82,18 @@ def matrix(
     with attempt:
         files.print(tables)
         if not files.on_standard_output:
-            document, short = tables.document, overview(tables.document) if is_shipped and spec is None else ()
-            shown = attrs.evolve(document, blocks=short) if short else with_overview(document)
-            console().print(document_view(shown))
+            document, short = tables.document, overview(tables.document) if is_shipped else ()
+            is_short = spec is None and bool(short)
+            console().print(
+                document_view(attrs.evolve(document, blocks=short) if is_short else with_overview(document))
+            )
+            command = " ".join(["leadline matrix", *([str(file)] if file else [])])
             if is_shipped and spec is None:
-                command = " ".join(["leadline matrix", *([str(file)] if file else [])])
                 say(f"why and where, for one of them: {command} --spec SPEC")
-                if short:
-                    say(f"all tables: {command} --markdown, or --html FILE")
+            if short:
+                say("a known bug, and what to do: leadline bugs TICKET")
+            if is_short:
+                say(f"all tables: {command} --markdown, or --html FILE")
     attempt.raise_failures()
     return INCOMPLETE if left else AS_EXPECTED
 
