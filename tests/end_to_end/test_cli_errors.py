@@ -101,7 +101,7 @@ SHAPES = {
     "show": "Missing argument 'FILE|DIR|SPEC': `leadline show --help` shows what is needed",
     "replay": "Missing argument 'FILE': `leadline replay --help` shows what is needed",
     "explore atomic/kip-101 atomic/kip-279": "Got unexpected extra argument (atomic/kip-279)",
-    "check one.toml two.toml": "Got unexpected extra argument (two.toml)",
+    "check one.toml two.toml": "cannot read one.toml: No such file or directory",
     "explore atomic/kip-101 -b": "Option '-b' requires an argument.",
     "explore atomic/kip-101 --no-invariants -i weak_isr": "-i and --no-invariants cannot be used together: "
     "pass only one of them",
