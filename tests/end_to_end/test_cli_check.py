@@ -76,7 +76,7 @@ def is_in_the_sample(check: dict[str, Any]) -> bool:
     if EVERY:
         return True
     if check["expect"] == "violated":
-        return check["spec"].startswith(("control/", "txn/")) or check.get("engine") == "fuzz"
+        return check["spec"].startswith(("control/", "txn/", "group/")) or check.get("engine") == "fuzz"
     return not any(check["name"] in left_out for left_out in (SAME_SPACE, LONG, SEARCHED_ELSEWHERE))
 
 
