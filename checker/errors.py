@@ -54,17 +54,12 @@ def error_text(error: BaseException) -> str:
 
 
 def error_line(error: BaseException) -> str:
-    """Return the type, the message and the source line of an exception as one line of text."""
-    place = source_line(error)
-    return f"{type(error).__name__}: {error_text(error)}{f' ({place})' if place else ''}"
+    """Return the type, the message and the source line of an exception as one line of text.
 
-
-def source_line(error: BaseException) -> str:
-    """Return the innermost line of a traceback outside of libraries, generated code and this package, such as
-    ``spec.py, line 3``.
-
-    It is empty if all lines are inside, for example because a function was called with the wrong number of arguments.
+    The source line is the innermost line of the traceback outside of libraries, generated code and this package. It is
+    omitted if all lines are inside, for example because a function was called with the wrong number of arguments.
     """
     places = traceback.extract_tb(error.__traceback__)
     where = next((p for p in reversed(places) if not p.filename.startswith(("<", _CHECKER, *_LIBRARIES))), None)
-    return "" if where is None else f"{where.filename.rsplit('/', 1)[-1]}, line {where.lineno}"
+    place = f" ({where.filename.rsplit('/', 1)[-1]}, line {where.lineno})" if where is not None else ""
+    return f"{type(error).__name__}: {error_text(error)}{place}"

@@ -19,10 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-import attrs
-
 from leadline.checker.engines.memory import RESERVE, Memory
-from leadline.checker.errors import source_line
 from leadline.checker.result import Limits, Stop, StopKind
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -54,19 +51,16 @@ class StopSearch(Exception):
 
 
 class LimitReached(KeyboardInterrupt):
-    """Raised in the main thread when a limit is exceeded in a ``with`` block of `Budget.enforced`."""
+    """Raised in the main thread when a limit is exceeded in a ``with`` block of `Budget.enforced`. The message names
+    the limit.
+
+    Attributes:
+        stop: the reason why the search stops. It names the limit.
+    """
 
     def __init__(self, stop: Stop) -> None:
-        self._stop = stop
+        self.stop = stop
         super().__init__(stop)
-
-    @property
-    def stop(self) -> Stop:
-        """The reason why the search stops. It names the limit, and the line of the spec that was interrupted, since a
-        call to the spec's code may never return.
-        """
-        line = source_line(self)
-        return attrs.evolve(self._stop, text=f"{self._stop.text} while running {line}") if line else self._stop
 
 
 def _stop(interrupt: KeyboardInterrupt) -> Stop:

@@ -109,8 +109,6 @@ ENDLESS = {
     "an invariant's sentences": spec_of(strike, properties=[sentences]),
 }
 
-LIMIT, LINE = "reached 0.2 seconds", r" while running test_budget\.py, line \d+"
-
 ENGINES: dict[str, Callable[..., Result]] = {
     "oracle": oracle.explore,
     "compiled": learning.explore,
@@ -123,10 +121,7 @@ ENGINES: dict[str, Callable[..., Result]] = {
 def test_what_never_comes_back_is_stopped(what: str, engine: str) -> None:
     began, spec = time.monotonic(), attrs.evolve(ENDLESS[what])
     result = ENGINES[engine](spec, Limits(max_seconds=0.2))
-    assert result.verdict is Verdict.INCOMPLETE
-    assert re.fullmatch(
-        f"{LIMIT}{LINE if (what, engine) == ('an action', 'oracle') else f'({LINE})?'}", str(result.reason)
-    )
+    assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "reached 0.2 seconds")
     assert time.monotonic() - began < 10
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
 
@@ -134,8 +129,7 @@ def test_what_never_comes_back_is_stopped(what: str, engine: str) -> None:
 @pytest.mark.parametrize("what", ["an action", "the initial states"])
 def test_the_drivers_part_of_a_search_on_spark_is_stopped_too(what: str, java: None) -> None:
     result = ENGINES["spark"](attrs.evolve(ENDLESS[what]), Limits(max_seconds=0.2))
-    assert (result.engine, result.verdict) == ("spark", Verdict.INCOMPLETE)
-    assert re.fullmatch(f"{LIMIT}({LINE})?", str(result.reason))
+    assert (result.engine, result.verdict, result.reason) == ("spark", Verdict.INCOMPLETE, "reached 0.2 seconds")
 
 
 @action()

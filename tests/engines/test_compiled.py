@@ -250,8 +250,7 @@ def test_seconds_are_a_limit() -> None:
 
     spec = Spec(name="endless", initial_states=lambda bounds: [Wide((0,))], actions=[go])
     result = learning.explore(spec, Limits(max_seconds=0.3))
-    assert result.verdict is Verdict.INCOMPLETE
-    assert str(result.reason).startswith("reached 0.3 seconds")  # a slow machine may interrupt a step
+    assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "reached 0.3 seconds")
 
 
 def turned(row: Row, place: int) -> Row:

@@ -408,8 +408,7 @@ def test_max_seconds_stops_an_infinite_search() -> None:
     started = time.monotonic()
     result = explore(Spec(name="forever", initial_states=zero, actions=[forever]), Limits(max_seconds=0.2))
 
-    assert result.verdict is Verdict.INCOMPLETE
-    assert str(result.reason).startswith("reached 0.2 seconds")  # a slow machine may interrupt a step
+    assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "reached 0.2 seconds")
     assert 0.2 <= result.statistics.seconds <= time.monotonic() - started < 10
     assert result.statistics.distinct == result.statistics.depth > 100
 

@@ -491,8 +491,7 @@ def test_every_step_of_a_counterexample_is_one_that_the_spec_takes() -> None:
 
 def test_a_search_ends_when_its_time_is_up() -> None:
     result = fuzz(CATALOG["atomic/kip-320"], Limits(max_seconds=1.0), settings=RandomSettings(examples=10**9))
-    assert result.verdict is Verdict.INCOMPLETE
-    assert str(result.reason).startswith("reached 1 seconds")  # a slow machine may interrupt a step
+    assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "reached 1 seconds")
     assert result.statistics.distinct > 0
 
 
