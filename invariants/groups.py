@@ -42,7 +42,7 @@ def failed_over(before: Classic, after: Classic) -> bool:
     source="GroupMetadata.validPreviousStates; ClassicGroupState since 3.7",
 )
 def group_transitions_valid(before: Classic, after: Classic) -> Iterator[str]:
-    """A failover, which loads what is persisted, is no such change."""
+    """After a failover, the new coordinator loads what is persisted, so that every change is allowed."""
     was, now = before.group.state, after.group.state
     if was != now and was not in BEFORE[now] and not failed_over(before, after):
         yield f"the state of the group changes from {was} to {now}"

@@ -110,12 +110,17 @@ def document_of(document: Document, spec: str) -> Document:
             found += [*section, block]
         elif section:
             section.append(block)
-        elif not (isinstance(block, Items) and any(span.link for span in itertools.chain(*block.texts))):
-            found.append(block)  # but no summaries of all specs
+        elif not is_summary(block):
+            found.append(block)
     if not any(isinstance(block, Table) for block in found):
         known = [*dict.fromkeys(name for name in names if "/" in name)]
         raise LeadlineError(f"the matrix has no spec {spec!r}{nearest(spec, known) or f': choose from {known}'}")
     return attrs.evolve(document, title=f"{document.title} {spec}", blocks=tuple(found))
+
+
+def is_summary(block: Block) -> bool:
+    """Return whether a block summarises all specs of each configuration, with links to the tables."""
+    return isinstance(block, Items) and any(span.link for span in itertools.chain(*block.texts))
 
 
 def _blocks(matrix: Matrix, columns: Sequence[Column], command: str, asides: _Asides) -> Iterator[Block]:

@@ -9,6 +9,7 @@ import attrs
 
 from leadline.reports.document import Block, Cell, Document, Fold, Heading, Items, Paragraph, Span, Table, plain, words
 from leadline.reports.matrix import STATES
+from leadline.reports.matrix_document import is_summary
 
 
 def overview(document: Document) -> tuple[Block, ...]:
@@ -53,16 +54,12 @@ def with_overview(document: Document) -> Document:
     if not (shown := overview(document)):
         return document
     first = [*itertools.takewhile(lambda block: not isinstance(block, Heading), document.blocks)]
-    is_detail = [index > 1 and not _has_links(block) for index, block in enumerate(first)]
+    is_detail = [index > 1 and not is_summary(block) for index, block in enumerate(first)]
     details = tuple(itertools.compress(first, is_detail))
     fold = [Fold(words("What not decided and beyond these bounds mean"), details)] if details else []
-    summaries = [block for block in first[2:] if _has_links(block)]
+    summaries = [block for block in first[2:] if is_summary(block)]
     rest = document.blocks[len(first) :]
     return attrs.evolve(document, blocks=(first[0], *shown, *first[1:2], *fold, *summaries, *rest))
-
-
-def _has_links(block: Block) -> bool:
-    return isinstance(block, Items) and any(span.link for span in itertools.chain(*block.texts))
 
 
 def _release(name: str) -> Cell:
