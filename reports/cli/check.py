@@ -125,6 +125,8 @@ def _run(
             out.print(Padding(Text(note, style="dim"), (0, 0, 0, 6)))
         for line in gaps(view, reported=outcome.reported_gaps):
             out.print(f"      {line}", style="yellow", soft_wrap=True)
+        if outcome.failure:
+            out.print(Text(f"      to repeat it: {outcome.prepared.check_command}"), soft_wrap=True)
         if outcome.failure and outcome.result.verdict is Verdict.VIOLATED:
             out.print()
             show_traces(out, outcome.result, only=1)
@@ -146,5 +148,4 @@ def _line(outcome: Outcome, width: int) -> Text:
     line.append(f"  {result.statistics.seconds:.1f} s", style="dim not bold")
     if not good:
         line.append(f"\n      {visible(outcome.failure)}", style="default not bold")
-        line.append(f"\n      to repeat it: {outcome.prepared.check_command}", style="default not bold")
     return line

@@ -188,8 +188,7 @@ def _stable(state: Classic, plan: dict[int, frozenset[int]]) -> Classic:
 def _consuming(state: Classic, client: int) -> Classic:
     """Answer a SyncGroup request. A cooperative consumer that gives up partitions joins again (KIP-429)."""
     own = state.clients[client]
-    member = state.group.member(own.member_id)
-    assert member is not None
+    member = next(member for member in state.group.members if member.member_id == own.member_id)
     cooperative = state.protocol.is_cooperative
     phase = UNJOINED if cooperative and own.owned - member.assignment else CONSUMING
     since = own.generation if cooperative and state.protocol.claims_have_generations else NONE
