@@ -70,7 +70,7 @@ def assignment_disjoint(state: Classic) -> Iterator[str]:
         owners = [member.member_id for member in state.group.members if partition in member.assignment]
         if len(owners) > 1:
             yield f"partition {partition} is assigned to the members {owners} of generation {state.group.generation}"
-        if not owners and not state.protocol.is_cooperative:
+        if not owners and not state.bounds.cooperative:
             yield f"partition {partition} is assigned to no member of generation {state.group.generation}"
 
 
@@ -87,7 +87,7 @@ def one_owner_among_members(state: Classic) -> Iterator[str]:
         (number, client)
         for number, client in enumerate(state.clients)
         if (client.generation == group.generation and client.phase in IN_GENERATION)
-        or (not state.protocol.is_static and group.member(client.member_id) is not None)
+        or (not state.bounds.static and group.member(client.member_id) is not None)
     ]
     for (one, own), (other, others) in itertools.combinations(members, 2):
         for partition in sorted(own.owned & others.owned):
@@ -140,7 +140,7 @@ def member_id_kept(before: Classic, after: Classic) -> Iterator[str]:
     source="KIP-345; KAFKA-8500: two live consumers with the same group.instance.id",
 )
 def one_member_for_instance(state: Classic) -> Iterator[str]:
-    if state.protocol.is_static:
+    if state.bounds.static:
         owners = [state.client_of(member.member_id) for member in state.group.members]
         for client in sorted(set(owners)):
             if owners.count(client) > 1:

@@ -67,6 +67,6 @@ GROUP = Family(
         mistakes=mistakes.MISTAKES,
         may_be_made_in=lambda column: mistakes.may_be_mutated(column.values),
         shown_with=mistakes.RULES_SHOWN_WITH,
-        harmless=lambda rule, value, column: mistakes.why_harmless(rule, value, column.values),
+        harmless=lambda rule, value, _: mistakes.RIGHT_TOO.get((rule.name, value), ""),
     ),
 )

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import attrs
 
-from leadline.model.group.bounds import Bounds
 from leadline.model.group.classic import protocols as classic
 from leadline.model.group.classic import rules as classic_rules
+from leadline.model.group.classic.bounds import Bounds
 from leadline.model.kafka.published import PUBLISHED, between, minor, span
 from leadline.model.rules import RuleColumn
 
@@ -38,23 +38,18 @@ class Column(RuleColumn):
         names = [f"group/{each}" for each in (*self.versions, *minors)]
         return tuple(name for name in dict.fromkeys(names) if name != self.name)
 
-    @property
-    def note(self) -> str:
-        """A remark about the name, and about settings that the release does not have yet."""
+    def too_early(self, bounds: Bounds) -> str:
+        """Return a remark about settings of consumers that the release does not have yet, or an empty string."""
         version = self.short_name.partition("+")[0]
-        early = [
-            f"Kafka has {rule}={value} since {since}"
-            for (rule, value), since in SINCE.items()
-            if self.values[rule] == value and _order(version) < _order(since)
-        ]
-        return "; ".join(filter(None, (super().note, *early)))
+        early = [name for name, since in SINCE.items() if getattr(bounds, name) and _order(version) < _order(since)]
+        return "; ".join(f"Kafka has {name}=true since {SINCE[name]}" for name in early)
 
     def protocol(self) -> classic.Protocol:
         """Return the rules of the column as functions."""
         return classic_rules.protocol_of(self.short_name, self.summary, self.values)
 
 
-SINCE = {("assignor", "cooperative"): "2.4.0", ("membership", "static"): "2.3.0"}
+SINCE = {"cooperative": "2.4.0", "static": "2.3.0"}
 """The first releases that have a setting (KIP-429, KIP-345)."""
 
 _ORDER = (*BEFORE_PUBLISHED, *PUBLISHED)
@@ -75,8 +70,6 @@ _CLASSIC: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
         "0.10.1",
         (*BEFORE_PUBLISHED, *between("0.10.2.0", "2.1.0")),
         {
-            "assignor": "eager",
-            "membership": "dynamic",
             "member_id": "with-generation",
             "new_member_timer": "runs",
             "heartbeat_in_completing": "ignored",

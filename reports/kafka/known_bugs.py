@@ -1,5 +1,5 @@
-"""The known bugs of a release that a search of its spec can find, and those that it cannot find; and a warning for
-a release that was changed.
+"""The known bugs of a release that a search of its spec can find, and those that it cannot find; a remark about
+settings; and a warning for a release that was changed.
 
 The archive of bugs imports every model, so it is imported only for a release.
 """
@@ -25,6 +25,15 @@ def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
     from leadline.reports.kafka.bugs import read_archive
 
     return tuple(bug.ticket for bug in read_archive().outside(spec))
+
+
+def too_early(spec: Spec[Any]) -> str:
+    """Return a remark about settings of consumers that a release of groups does not have yet, or an empty string."""
+    if spec.column is None or spec.family.name != "group":
+        return ""
+    from leadline.model.group.releases import Column
+
+    return spec.column.too_early(spec.bounds) if isinstance(spec.column, Column) else ""
 
 
 def too_few_brokers(spec: Spec[Any]) -> str:

@@ -15,7 +15,13 @@ from leadline.checker.result import PropertyResult, Result, Statistics, Stop, Ve
 from leadline.checker.spec import Spec
 from leadline.invariants.promises import by_design
 from leadline.reports.diagnosis import Diagnosis
-from leadline.reports.kafka.known_bugs import KnownBug, known_bugs_outside, known_bugs_within, too_few_brokers
+from leadline.reports.kafka.known_bugs import (
+    KnownBug,
+    known_bugs_outside,
+    known_bugs_within,
+    too_early,
+    too_few_brokers,
+)
 from leadline.reports.origin import Origin
 
 
@@ -119,7 +125,7 @@ def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diag
         settings=result.settings,
         verdict=result.verdict,
         stop=result.stop,
-        note="; ".join(filter(None, [named(result.spec), result.note, lone_state(result)])),
+        note="; ".join(filter(None, [named(result.spec), too_early(result.spec), result.note, lone_state(result)])),
         statistics=result.statistics,
         properties=tuple(_property_view(result.spec, item) for item in result.properties),
         origin=origin,

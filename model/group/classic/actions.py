@@ -47,7 +47,7 @@ def send_join(state: Classic, client: int) -> Iterator[Classic]:
     own = state.clients[client]
     if own.stopped or own.phase not in (UNJOINED, REJOINING):
         return
-    if own.phase == UNJOINED and (own.generation == NONE or not state.protocol.is_cooperative):
+    if own.phase == UNJOINED and (own.generation == NONE or not state.bounds.cooperative):
         own = attrs.evolve(own, owned=NOTHING, owned_since=NONE)
     yield join(state.with_client(client, attrs.evolve(own, phase=REJOINING)), client)
 
@@ -104,9 +104,9 @@ def time_out_join(state: Classic) -> Iterator[Classic]:
     group, awaited = state.group, state.awaited
     if group.state != PREPARING or not awaited or any(state.acts(member_id) for member_id in awaited):
         return
-    if state.protocol.is_static and not any(member.joined for member in group.members):
+    if state.bounds.static and not any(member.joined for member in group.members):
         return
-    gone = frozenset() if state.protocol.is_static else frozenset(awaited) - group.pending
+    gone = frozenset() if state.bounds.static else frozenset(awaited) - group.pending
     if group.generation < state.bounds.rebalances:
         yield next_generation(removed(state, gone))
 
@@ -163,7 +163,7 @@ def mute(state: Classic, client: int) -> Iterator[Classic]:
 def leave(state: Classic, client: int) -> Iterator[Classic]:
     """A consumer closes, and sends LeaveGroup. A static member does not send it."""
     own = state.clients[client]
-    if state.may("leaves") and own.phase == CONSUMING and not own.stopped and not state.protocol.is_static:
+    if state.may("leaves") and own.phase == CONSUMING and not own.stopped and not state.bounds.static:
         left = removed(state, frozenset({own.member_id}))
         yield left.having("leaves").with_client(client, Consumer(phase=DOWN))
 
@@ -181,7 +181,7 @@ def fail_over(state: Classic) -> Iterator[Classic]:
     """The new coordinator knows what is persisted. Requests that wait are answered with NOT_COORDINATOR."""
     if not state.may("failovers"):
         return
-    tells_first = state.protocol.requires_member_id and not state.protocol.is_static
+    tells_first = state.protocol.requires_member_id and not state.bounds.static
     consumers = []
     for each in state.clients:
         if each.phase == JOINING and not tells_first and state.persisted.member(each.member_id) is None:

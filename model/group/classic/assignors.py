@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from leadline.model.group.classic.bounds import Bounds
 from leadline.model.group.classic.protocols import Protocol
 from leadline.model.group.classic.state import Member, Plan
 
 
-def assigned(members: Sequence[Member], partitions: int, protocol: Protocol) -> Plan:
+def assigned(members: Sequence[Member], bounds: Bounds, protocol: Protocol) -> Plan:
     """Return the assignment of a generation.
 
     Parameters:
         members: the members of the generation, in the order of their ids.
-        partitions: the number of partitions.
+        bounds: the number of partitions, and which assignor it is.
     """
-    if protocol.is_cooperative:
-        return _sticky(members, partitions, protocol)
+    if bounds.cooperative:
+        return _sticky(members, bounds.partitions, protocol)
     ids = [member.member_id for member in members]
-    return tuple((member_id, frozenset(range(index, partitions, len(ids)))) for index, member_id in enumerate(ids))
+    return tuple(
+        (member_id, frozenset(range(index, bounds.partitions, len(ids)))) for index, member_id in enumerate(ids)
+    )
 
 
 def _sticky(members: Sequence[Member], partitions: int, protocol: Protocol) -> Plan:

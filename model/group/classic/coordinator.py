@@ -63,10 +63,10 @@ def join(state: Classic, client: int) -> Classic:
     own, group, protocol = state.clients[client], state.group, state.protocol
     if own.member_id == NONE:
         member_id = state.fresh_id(client, state.known_ids())
-        old = next((m for m in group.members if protocol.is_static and state.client_of(m.member_id) == client), None)
+        old = next((m for m in group.members if state.bounds.static and state.client_of(m.member_id) == client), None)
         if old is not None:
             return _replaced(state, client, old, member_id)
-        if protocol.requires_member_id and not protocol.is_static:
+        if protocol.requires_member_id and not state.bounds.static:
             pending = with_group(state, attrs.evolve(group, pending=group.pending | {member_id}))
             return pending.with_client(client, attrs.evolve(own, member_id=member_id, phase=REJOINING))
         return _added(state, client, Member(member_id, watched=protocol.watches_new_members))
@@ -85,7 +85,7 @@ def join(state: Classic, client: int) -> Classic:
 
 def claims_of(state: Classic, own: Consumer) -> tuple[frozenset[int], int]:
     """Return what a consumer says in its JoinGroup request that it owns, and since which generation."""
-    return (own.owned, own.owned_since) if state.protocol.is_cooperative else (NOTHING, NONE)
+    return (own.owned, own.owned_since) if state.bounds.cooperative else (NOTHING, NONE)
 
 
 def _added(state: Classic, client: int, member: Member) -> Classic:
@@ -116,7 +116,7 @@ def _answered(state: Classic, client: int, may_lead: bool = True) -> Classic:
     """Answer a JoinGroup request: the consumer learns the generation, and the leader the members."""
     own, group = state.clients[client], state.group
     leads = may_lead and group.leader == own.member_id
-    plan = assigned(group.members, state.bounds.partitions, state.protocol) if leads else ()
+    plan = assigned(group.members, state.bounds, state.protocol) if leads else ()
     return state.with_client(client, attrs.evolve(own, phase=JOINED, generation=group.generation, plan=plan))
 
 
@@ -189,7 +189,7 @@ def _consuming(state: Classic, client: int) -> Classic:
     """Answer a SyncGroup request. A cooperative consumer that gives up partitions joins again (KIP-429)."""
     own = state.clients[client]
     member = next(member for member in state.group.members if member.member_id == own.member_id)
-    cooperative = state.protocol.is_cooperative
+    cooperative = state.bounds.cooperative
     phase = UNJOINED if cooperative and own.owned - member.assignment else CONSUMING
     since = own.generation if cooperative and state.protocol.claims_have_generations else NONE
     return state.with_client(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from leadline.model.mistakes import Mistake
-from leadline.model.rules import Rule
 
 NO_FAILURES = {"crashes": 0, "pauses": 0, "leaves": 0, "failovers": 0, "mutes": 0, "rejoins": 0}
 LATE_COMMIT = NO_FAILURES | {"pauses": 1, "delayed": 1, "perturbations": 2}
@@ -15,9 +14,8 @@ MISTAKES: tuple[Mistake, ...] = (
         name="given-before-revoked",
         sentence="the cooperative assignor gives a partition away before its owner has revoked it",
         source="KIP-429",
-        right={"is_cooperative": True},
         wrong={"withholds": False},
-        bounds=NO_FAILURES | {"clients": 3, "partitions": 4, "leaves": 1},
+        bounds=NO_FAILURES | {"clients": 3, "partitions": 4, "leaves": 1, "cooperative": True},
     ),
     Mistake(
         name="members-not-awaited",
@@ -53,19 +51,17 @@ MISTAKES: tuple[Mistake, ...] = (
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("transactional_commit", "anyone"): LATE_COMMIT | {"transactional": True},
     ("illegal_generation", "forgets-id"): NO_FAILURES | {"failovers": 1},
-    ("claims", "highest-generation"): NO_FAILURES | {"clients": 3, "rejoins": 1},
-    ("fenced_while_joining", "keeps"): NO_FAILURES | {"pauses": 1},
+    ("claims", "highest-generation"): NO_FAILURES | {"clients": 3, "rejoins": 1, "cooperative": True},
+    ("claims", "all"): NO_FAILURES | {"pauses": 1, "cooperative": True},
+    ("fenced_while_joining", "keeps"): NO_FAILURES | {"pauses": 1, "cooperative": True},
     ("sync_timer", "none"): NO_FAILURES | {"mutes": 1},
 }
 """The bounds within which a value of a rule violates a property of a column with a different value."""
 
 RIGHT_TOO: Mapping[tuple[str, str], str] = {
-    ("assignor", "eager"): "it is a setting of consumers",
-    ("assignor", "cooperative"): "it is a setting of consumers",
-    ("membership", "dynamic"): "it is a setting of consumers",
-    ("membership", "static"): "it is a setting of consumers",
     ("member_id", "with-generation"): "without it, the group is rebalanced more often (KIP-394)",
     ("heartbeat_in_completing", "ignored"): "the time-out of the session removes the member instead",
+    ("claims", "all"): "consumers of this release do not claim what they have lost (KAFKA-12983)",
     ("new_member_timer", "lost"): "the timer for SyncGroup requests removes the member instead (KAFKA-12890)",
 }
 """The reasons why a value of a rule does no harm to a column with a different value."""
@@ -74,19 +70,3 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
 def may_be_mutated(values: Mapping[str, str]) -> bool:
     """Return whether the specs of a column satisfy the properties. Otherwise, mutations could not be noticed."""
     return values["claims"] == "newest"
-
-
-def why_harmless(rule: Rule, other: str, values: Mapping[str, str]) -> str:
-    """Return the reason why a different value of a rule does no harm, or an empty string if it is expected to do harm.
-
-    Parameters:
-        other: the name of the different value.
-        values: the values of the column.
-    """
-    if (rule.name, other) in RIGHT_TOO:
-        return RIGHT_TOO[rule.name, other]
-    if rule.name in ("claims", "fenced_while_joining") and values["assignor"] == "eager":
-        return "eager consumers keep nothing when they join"
-    if (rule.name, other) == ("claims", "all"):
-        return "consumers of this release do not claim what they have lost (KAFKA-12983)"
-    return ""

@@ -25,8 +25,6 @@ class Protocol:
         renews_in_completing: whether heartbeats in CompletingRebalance renew the session.
         has_sync_timer: whether members that do not send SyncGroup in time are removed.
         watches_new_members: whether the session timer of a new member runs after the join phase.
-        is_static: whether members have a group.instance.id (KIP-345).
-        is_cooperative: whether consumers keep their partitions during a rebalance (KIP-429).
         believed: for the cooperative assignor, returns the claims that it believes, and the disputed partitions.
         keeps_when_fenced: whether a consumer that is fenced during a rebalance goes on with its partitions.
         keeps_member_id: whether a consumer keeps its member id after ILLEGAL_GENERATION.
@@ -44,8 +42,6 @@ class Protocol:
     renews_in_completing: bool
     has_sync_timer: bool
     watches_new_members: bool
-    is_static: bool
-    is_cooperative: bool
     believed: Callable[[Sequence[Member]], tuple[Claims, frozenset[int]]]
     keeps_when_fenced: bool
     keeps_member_id: bool

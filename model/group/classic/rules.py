@@ -11,27 +11,6 @@ from leadline.model.rules import Rule, RuleTable, Value
 
 RULES = (
     Rule(
-        "assignor",
-        "whether consumers keep their partitions during a rebalance",
-        (
-            Value("eager", "no: they give up all", "the default of all releases", {"is_cooperative": False}),
-            Value(
-                "cooperative",
-                "yes, with CooperativeStickyAssignor: only what another member shall get is given up",
-                "KIP-429; since 2.4.0",
-                {"is_cooperative": True},
-            ),
-        ),
-    ),
-    Rule(
-        "membership",
-        "whether consumers have a group.instance.id",
-        (
-            Value("dynamic", "no", "the default of all releases", {"is_static": False}),
-            Value("static", "yes: a restart needs no rebalance", "KIP-345; since 2.3.0", {"is_static": True}),
-        ),
-    ),
-    Rule(
         "member_id",
         "when a new member learns its member id",
         (

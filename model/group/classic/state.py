@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.state import component, constant
-from leadline.model.group.bounds import Bounds, Spent
+from leadline.model.group.bounds import Spent
+from leadline.model.group.classic.bounds import Bounds
 from leadline.model.group.classic.protocols import Protocol
 from leadline.model.group.perturbed import NONE, NOTHING, PAUSED, Client, Commit, Perturbed
 

@@ -1,0 +1,16 @@
+"""The bounds of a search of the classic protocol."""
+
+from __future__ import annotations
+
+import attrs
+
+from leadline.checker.bounds import bound
+from leadline.model.group import bounds
+
+
+@attrs.frozen
+class Bounds(bounds.Bounds):
+    """The limits that make the state space finite, and two settings of all consumers of the group."""
+
+    cooperative: bool = bound(False, "the assignor is CooperativeStickyAssignor (KIP-429)")
+    static: bool = bound(False, "consumers have a group.instance.id (KIP-345)")
