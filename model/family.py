@@ -27,13 +27,16 @@ class Mutations(Generic[C]):
         concerns: returns whether a column is searched with the other values of a rule.
         shown_with: the bounds within which a value violates a property, if they differ from the default bounds. Keyed
             by the names of the rule and the value.
-        harmless: returns the reason why a value of a rule violates no property of a column, or an empty string.
+        right_too: the reasons why a value of a rule violates no property of a column with another value. Keyed by the
+            names of the rule and the value.
+        harmless: returns a further reason, which depends on the column, or an empty string.
     """
 
     mistakes: Sequence[Mistake] = ()
     may_be_made_in: Callable[[C], bool] = lambda _: True
     concerns: Callable[[Rule, C], bool] = lambda _, __: True
     shown_with: Mapping[tuple[str, str], Mapping[str, int | str]] = attrs.field(factory=dict)
+    right_too: Mapping[tuple[str, str], str] = attrs.field(factory=dict)
     harmless: Callable[[Rule, str, C], str] = lambda _, __, ___: ""
 
 
@@ -147,7 +150,7 @@ class Family(Generic[C]):
                 _behaving_as, functools.partial(self.spec, column.with_rules({rule.name: value.name}))
             ),
             bounds=wrong.shown_with.get((rule.name, value.name), {}),
-            harmless=wrong.harmless(rule, value.name, column),
+            harmless=wrong.right_too.get((rule.name, value.name), "") or wrong.harmless(rule, value.name, column),
         )
 
 

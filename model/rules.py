@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import attrs
@@ -37,11 +36,13 @@ class Rule:
         name: the name of the rule on the command line.
         question: the question that the values of the rule answer.
         values: the values, in the order of releases.
+        chosen_by: who chooses the value, such as ``the application``. Empty if the release decides.
     """
 
     name: str
     question: str
     values: tuple[Value, ...]
+    chosen_by: str = ""
 
     def value(self, name: str) -> Value:
         """Return the value with the given name.
@@ -59,6 +60,11 @@ class Rule:
         """Return the values except the one with the given name."""
         return [value for value in self.values if value.name != name]
 
+    def is_later(self, name: str, than: str) -> bool:
+        """Return whether a value comes after another one in the order of releases."""
+        names = [value.name for value in self.values]
+        return names.index(name) > names.index(than)
+
 
 def value_followed_by(protocol: object, rule: Rule) -> Value | None:
     """Return a protocol's value for a rule, or None if no value in the table has the protocol's functions."""
@@ -71,12 +77,12 @@ class RuleTable:
 
     Parameters:
         rules: the rules that a change may name.
-        listed_by: the name of a spec with which `leadline specs` lists all rules.
+        same: the fields of `Protocol` that are the same in all columns.
     """
 
-    def __init__(self, rules: Iterable[Rule], listed_by: str) -> None:
+    def __init__(self, rules: Iterable[Rule], same: Mapping[str, object] | None = None) -> None:
         self._rules = {rule.name: rule for rule in rules}
-        self._listed_by = listed_by
+        self._same = same or {}
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self._rules.values())
@@ -85,19 +91,27 @@ class RuleTable:
         return name in self._rules
 
     def __getitem__(self, name: str) -> Rule:
-        """Return the rule with the given name.
+        return self._rules[name]
+
+    def fields(self, values: Mapping[str, str]) -> dict[str, Any]:
+        """Return the fields of a `Protocol` that has the given values of the rules.
+
+        Parameters:
+            values: the name of each rule's value, keyed by the name of the rule.
 
         Raises:
-            SpecError: if there is no rule with this name. The message suggests the most similar name.
+            SpecError: if a rule or value does not exist, or a rule has no value.
         """
-        if name not in self._rules:
-            lists = f"`leadline specs {self._listed_by}` lists all rules"
-            raise SpecError(f"unknown rule {name!r}{nearest(name, self._rules)} ({lists})")
-        return self._rules[name]
+        if different := sorted(self._rules.keys() ^ values.keys()):
+            raise SpecError(f"there is no {'value for ' if different[0] in self else ''}rule {different[0]}")
+        fields = dict(self._same)
+        for rule in self:
+            fields |= rule.value(values[rule.name]).sets
+        return fields
 
 
 @attrs.frozen(eq=False, kw_only=True)
-class RuleColumn(abc.ABC):
+class RuleColumn:
     """A column of a table of rules: a release or a design, with a value for each rule.
 
     Attributes:
@@ -121,9 +135,12 @@ class RuleColumn(abc.ABC):
     table: ClassVar[RuleTable]
     """The rules that can be changed."""
 
-    @abc.abstractmethod
+    makes: ClassVar[Callable[..., Any]]
+    """The class of the rules as functions."""
+
     def protocol(self) -> Any:
         """Return the rules of the column as functions."""
+        return self.makes(name=self.short_name, summary=self.summary, **self.table.fields(self.values))
 
     @property
     def short_name(self) -> str:
@@ -158,6 +175,17 @@ class RuleColumn(abc.ABC):
         alike = f": no rule of the model differs in Kafka {self.span}" if self.span else ""
         return f"stands for {self.same_as}{alike}" if self.same_as else ""
 
+    def rule(self, name: str) -> Rule:
+        """Return the rule with the given name.
+
+        Raises:
+            SpecError: if there is no rule with this name. The message suggests the most similar name.
+        """
+        if name not in self.table:
+            similar = nearest(name, self.changeable)
+            raise SpecError(f"unknown rule {name!r}{similar} (`leadline specs {self.name} --rules` lists all rules)")
+        return self.table[name]
+
     def with_rules(self, changes: Mapping[str, str]) -> Self:
         """Return the column with different values for some rules (a what-if). Its name lists these values.
 
@@ -165,7 +193,7 @@ class RuleColumn(abc.ABC):
             SpecError: if a rule or value does not exist.
         """
         for rule, value in changes.items():
-            self.table[rule].value(value)
+            self.rule(rule).value(value)
         changed = {rule: value for rule, value in changes.items() if self.values[rule] != value}
         if not changed:
             return self
@@ -183,16 +211,17 @@ class RuleColumn(abc.ABC):
                 not exist.
         """
         name, *changes = reference.split("+")
+        own = self.called(name)
         parsed: dict[str, str] = {}
         for change in changes:
             rule, equals, value = change.partition("=")
             if not equals:
-                example = self.table[change if change in self.table else next(iter(self.changeable))]
+                example = own.rule(change if change in self.table else next(iter(self.changeable)))
                 such_as = f"{example.name}={example.values[-1].name}"
                 raise SpecError(f"invalid rule {change!r}: expected rule=value, such as {such_as}")
             if rule in parsed:
                 raise SpecError(f"rule {rule} is given twice")
-            parsed[rule] = value
+            parsed[own.rule(rule).name] = value
         changed = self.with_rules(parsed)
         return changed.called(name + changed.name.removeprefix(self.name))
 

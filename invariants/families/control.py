@@ -57,16 +57,16 @@ def _spec(column: Column, protocol: Protocol) -> Spec[state.Cluster]:
     )
 
 
-CONTROL = Family(
+CONTROL: Family[Column] = Family(
     name="control",
     columns=COLUMNS,
     make=_spec,
     perturbations=tuple(field.name for field in attrs.fields(Spent)),
     mutations=Mutations(
         mistakes=mistakes.MISTAKES,
-        may_be_made_in=lambda column: mistakes.may_be_mutated(column.values),
+        may_be_made_in=mistakes.may_be_mutated,
         concerns=lambda rule, column: rule in RULES and mistakes.concerns(rule.name, column.values),
         shown_with=mistakes.RULES_SHOWN_WITH,
-        harmless=lambda rule, value, column: mistakes.RIGHT_TOO.get((rule.name, value), ""),
+        right_too=mistakes.RIGHT_TOO,
     ),
 )

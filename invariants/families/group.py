@@ -58,15 +58,15 @@ def _classic(column: Column, protocol: Protocol) -> Spec[state.Classic]:
     )
 
 
-GROUP = Family(
+GROUP: Family[Column] = Family(
     name="group",
     columns=COLUMNS,
     make=_classic,
     perturbations=tuple(field.name for field in attrs.fields(Spent)),
     mutations=Mutations(
         mistakes=mistakes.MISTAKES,
-        may_be_made_in=lambda column: mistakes.may_be_mutated(column.values),
+        may_be_made_in=mistakes.may_be_mutated,
         shown_with=mistakes.RULES_SHOWN_WITH,
-        harmless=lambda rule, value, _: mistakes.RIGHT_TOO.get((rule.name, value), ""),
+        right_too=mistakes.RIGHT_TOO,
     ),
 )

@@ -29,7 +29,7 @@ from leadline.model.kafka import drawing, state
 from leadline.model.kafka.actions import actions_of
 from leadline.model.kafka.bounds import Spent
 from leadline.model.kafka.horizon import ends_at_a_bound
-from leadline.model.kafka.mistakes import MISTAKES, NOT_MUTATED, ONLY_WITH, RULES_SHOWN_WITH, why_harmless
+from leadline.model.kafka.mistakes import MISTAKES, NOT_MUTATED, ONLY_WITH, RIGHT_TOO, RULES_SHOWN_WITH, why_harmless
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.releases import DESIGNS, KRAFT, RELEASES, Column
 from leadline.model.rules import Rule
@@ -118,7 +118,8 @@ _COMMON: dict[str, Any] = {
         mistakes=MISTAKES,
         concerns=_is_mutated,
         shown_with=RULES_SHOWN_WITH,
-        harmless=lambda rule, value, column: why_harmless(rule, column.values[rule.name], value),
+        right_too=RIGHT_TOO,
+        harmless=why_harmless,
     ),
 }
 

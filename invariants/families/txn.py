@@ -56,7 +56,7 @@ def _spec(column: Column, protocol: Protocol) -> Spec[state.Transactions]:
     )
 
 
-TXN = Family(
+TXN: Family[Column] = Family(
     name="txn",
     columns=COLUMNS,
     releases=RELEASES,
@@ -66,8 +66,9 @@ TXN = Family(
     is_later=Column.is_not_before,
     mutations=Mutations(
         mistakes=mistakes.MISTAKES,
-        may_be_made_in=lambda column: mistakes.may_be_mutated(column.values),
+        may_be_made_in=mistakes.may_be_mutated,
         shown_with=mistakes.RULES_SHOWN_WITH,
-        harmless=lambda rule, value, column: mistakes.why_harmless(rule, value, column.values),
+        right_too=mistakes.RIGHT_TOO,
+        harmless=mistakes.why_harmless,
     ),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 import attrs
 
@@ -40,15 +39,9 @@ RULES = tuple(_rule(name, question) for name, question in QUESTIONS.items())
 class Column(RuleColumn):
     """The rules of a design. Its name in the catalog is, for example, ``atomic/kip-320``."""
 
-    table = RuleTable(RULES, "atomic/kip-320")
+    table = RuleTable(RULES)
+    makes = Protocol
     bounds: Bounds = attrs.field(factory=Bounds)
-
-    def protocol(self) -> Protocol:
-        """Return the rules of the design as functions."""
-        sets: dict[str, Any] = {}
-        for rule in RULES:
-            sets |= rule.value(self.values[rule.name]).sets
-        return Protocol(name=self.short_name, summary=self.summary, **sets)
 
 
 COLUMNS = tuple(

@@ -17,6 +17,7 @@ from leadline.model.control.failures import broker_session_expires, controller_d
 from leadline.model.control.state import Cluster, Heard
 from leadline.model.mistakes import Mistake, Taken, and_then, changing
 from leadline.model.quorum import brokers
+from leadline.model.rules import RuleColumn
 
 _CANCELLED: Mapping[str, int | str] = {
     "brokers": 3,
@@ -78,13 +79,11 @@ def concerns(rule: str, values: Mapping[str, str]) -> bool:
     return rule in WITH_A_LOG if values["metadata"] == "log" else rule not in WITHOUT_A_LOG
 
 
-def may_be_mutated(values: Mapping[str, str]) -> bool:
+def may_be_mutated(column: RuleColumn) -> bool:
     """Return whether a release satisfies all properties within its default bounds. This is true of release 2.3 and
     later, except with KRaft before 3.3.
-
-    Parameters:
-        values: the values of the column.
     """
+    values = column.values
     fences = values["controller_writes"] == "fenced" and values["dead_at_start"] == "leave"
     return fences and values["newer_leader"] != "refused"
 

@@ -11,9 +11,9 @@ import attrs
 
 from leadline.model.control.bounds import Bounds
 from leadline.model.control.protocols import Protocol
-from leadline.model.control.rules import REPLACED, TABLE, protocol_of
+from leadline.model.control.rules import REPLACED, TABLE
 from leadline.model.kafka import releases as kafka
-from leadline.model.kafka.published import between, known_like, minor, span
+from leadline.model.kafka.published import aliases, between, span
 from leadline.model.rules import RuleColumn
 
 
@@ -28,15 +28,14 @@ class Column(RuleColumn):
     """
 
     table = TABLE
+    makes = Protocol
     bounds: Bounds = attrs.field(factory=Bounds)
     suffix: str = ""
 
     @property
     def aliases(self) -> tuple[str, ...]:
         """The other names of the column, such as ``control/2.5`` for ``control/2.4``."""
-        minors = [minor(version) for version in self.versions if version == known_like(version)[0]]
-        names = dict.fromkeys(f"control/{version}{self.suffix}" for version in (*minors, *self.versions))
-        return tuple(name for name in names if name != self.name)
+        return aliases(self.name, self.versions, self.suffix)
 
     @property
     def kind(self) -> str:
@@ -52,10 +51,6 @@ class Column(RuleColumn):
     def span(self) -> str:
         """The range of releases with these rules, such as ``2.4.0 to 2.6.3``."""
         return span(self.versions)
-
-    def protocol(self) -> Protocol:
-        """Return the rules of the column as functions."""
-        return protocol_of(self.short_name, self.summary, self.values)
 
 
 _FIRST = {

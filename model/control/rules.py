@@ -5,13 +5,7 @@ For replication, the rules of the `kafka` family apply, except those in `REPLACE
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import attrs
-
 from leadline.model.control import protocols as does
-from leadline.model.control.protocols import Protocol
 from leadline.model.kafka import rules as kafka
 from leadline.model.rules import Rule, RuleTable, Value
 
@@ -233,22 +227,8 @@ REPLACED = {
 the value with which the functions of that family leave the matter to this one.
 """
 
-TABLE = RuleTable((rule for rule in (*RULES, *kafka.RULES) if rule.name not in REPLACED), "control/2.4")
+TABLE = RuleTable(
+    (rule for rule in (*RULES, *kafka.RULES) if rule.name not in REPLACED),
+    {**kafka.SAME_IN_ALL, **RuleTable(rule for rule in kafka.RULES if rule.name in REPLACED).fields(REPLACED)},
+)
 """The rules of the controller, followed by those of replication."""
-
-
-def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
-    """Return the protocol with the given values of the rules.
-
-    Parameters:
-        name, summary: the name and summary of the protocol.
-        values: the name of each rule's value, keyed by the name of the rule. It contains all rules of both families
-            except those in `REPLACED`.
-    """
-    own = {rule.name for rule in RULES}
-    others = {rule: value for rule, value in values.items() if rule not in own}
-    replication = kafka.protocol_of(name, summary, {**others, **REPLACED})
-    fields: dict[str, Any] = attrs.asdict(replication, recurse=False)
-    for rule in RULES:
-        fields |= rule.value(values[rule.name]).sets
-    return Protocol(**fields)

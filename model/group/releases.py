@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import attrs
 
-from leadline.model.group.classic import protocols as classic
-from leadline.model.group.classic import rules as classic_rules
 from leadline.model.group.classic.bounds import Bounds
-from leadline.model.kafka.published import PUBLISHED, between, minor, span
+from leadline.model.group.classic.protocols import Protocol
+from leadline.model.group.classic.rules import TABLE
+from leadline.model.kafka.published import PUBLISHED, aliases, between, minor, span
 from leadline.model.rules import RuleColumn
 
 LAST = PUBLISHED[-1]
@@ -23,7 +23,8 @@ BEFORE_PUBLISHED = ("0.10.1.0", "0.10.1.1")
 class Column(RuleColumn):
     """The value of each rule in a release, such as ``group/2.8``."""
 
-    table = classic_rules.TABLE
+    table = TABLE
+    makes = Protocol
     bounds: Bounds = attrs.field(factory=Bounds)
 
     @property
@@ -34,19 +35,13 @@ class Column(RuleColumn):
     @property
     def aliases(self) -> tuple[str, ...]:
         """The names of the other releases with these rules, and of minor versions that begin here."""
-        minors = [minor(version) for version in self.versions if first_of_minor(version)]
-        names = [f"group/{each}" for each in (*self.versions, *minors)]
-        return tuple(name for name in dict.fromkeys(names) if name != self.name)
+        return aliases(self.name, self.versions)
 
     def too_early(self, bounds: Bounds) -> str:
         """Return a remark about settings of consumers that the release does not have yet, or an empty string."""
         version = self.short_name.partition("+")[0]
         early = [name for name, since in SINCE.items() if getattr(bounds, name) and _order(version) < _order(since)]
         return "; ".join(f"Kafka has {name}=true since {SINCE[name]}" for name in early)
-
-    def protocol(self) -> classic.Protocol:
-        """Return the rules of the column as functions."""
-        return classic_rules.protocol_of(self.short_name, self.summary, self.values)
 
 
 SINCE = {"cooperative": "2.4.0", "static": "2.3.0"}
@@ -58,11 +53,6 @@ _ORDER = (*BEFORE_PUBLISHED, *PUBLISHED)
 def _order(version: str) -> int:
     """Return the position of a release, or of the first release of a minor version."""
     return next(n for n, each in enumerate(_ORDER) if version in (each, minor(each)))
-
-
-def first_of_minor(version: str) -> bool:
-    """Return whether a release is the first of its minor version."""
-    return next(each for each in _ORDER if minor(each) == minor(version)) == version
 
 
 _CLASSIC: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (

@@ -35,7 +35,7 @@ from leadline.model.kafka.truncation import handle_epoch_request
 from leadline.model.log import Log, Record
 from leadline.model.mistakes import Mistake, Taken, and_then, changing, under
 from leadline.model.quorum import Quorum
-from leadline.model.rules import Rule
+from leadline.model.rules import Rule, RuleColumn
 
 KafkaAction = Action[Partition, ...]
 
@@ -631,21 +631,14 @@ The keys are names of a rule and of a value."""
 _LATER_AND_WRONG = {("elr", "on-unchecked")}
 
 
-def why_harmless(rule: Rule, own: str, other: str) -> str:
-    """Return the reason why a different value of a rule is harmless in a release, or an empty string if it is not known
-    to be harmless.
+def why_harmless(rule: Rule, other: str, column: RuleColumn) -> str:
+    """Return the reason why a different value of a rule does no harm to a release, or an empty string; see
+    `leadline.model.family.Mutations`.
 
     The values of a rule are in the order of releases, and become stricter: a later value keeps the guarantees of the
     earlier values.
-
-    Parameters:
-        own: the name of the value that the rule has in the release.
-        other: the name of the different value.
     """
-    names = [value.name for value in rule.values]
-    if (rule.name, other) in RIGHT_TOO:
-        return RIGHT_TOO[rule.name, other]
-    is_later = names.index(other) > names.index(own) and (rule.name, other) not in _LATER_AND_WRONG
+    is_later = rule.is_later(other, column.values[rule.name]) and (rule.name, other) not in _LATER_AND_WRONG
     return "it is the rule of later releases" if is_later else ""
 
 

@@ -38,6 +38,20 @@ def known_like(version: str) -> tuple[str, ...]:
     return tuple(known for known in PUBLISHED if minor(known) == minor(version))
 
 
+def aliases(name: str, versions: tuple[str, ...], suffix: str = "") -> tuple[str, ...]:
+    """Return the other names of a column: those of its releases, and of the minor versions that begin with them.
+
+    Parameters:
+        name: the name of the column, such as ``kafka/3.7``.
+        versions: the published releases of the column.
+        suffix: the text that follows the version in the names.
+    """
+    family = name.partition("/")[0]
+    begins = [(minor(each),) if known_like(each)[:1] in ((), (each,)) else () for each in versions]
+    found = [number for minors, each in zip(begins, versions, strict=True) for number in (*minors, each)]
+    return tuple(each for each in dict.fromkeys(f"{family}/{number}{suffix}" for number in found) if each != name)
+
+
 def span(versions: tuple[str, ...]) -> str:
     """Return the first and the last of some versions, such as ``3.7.0 to 3.8.1``, or an empty string for none."""
     return " to ".join(dict.fromkeys([*versions[:1], *versions[-1:]]))

@@ -14,8 +14,8 @@ import attrs
 from leadline.checker.bounds import change_bounds
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.protocols import Protocol
-from leadline.model.kafka.published import between, known_like, minor, span
-from leadline.model.kafka.rules import TABLE, protocol_of
+from leadline.model.kafka.published import aliases, between, known_like, span
+from leadline.model.kafka.rules import TABLE
 from leadline.model.rules import RuleColumn
 
 CAVEATS = {
@@ -40,6 +40,7 @@ class Column(RuleColumn):
     """
 
     table = TABLE
+    makes = Protocol
     controller: str = ""
     bounds: Bounds
     suffix: str = ""
@@ -49,9 +50,7 @@ class Column(RuleColumn):
         """The other names of the column: the names of its releases, and names such as ``kafka/3.7`` for
         ``kafka/3.7.0``.
         """
-        minors = [minor(version) for version in self.versions if version == known_like(version)[0]]
-        names = [f"kafka/{version}{self.suffix}" for version in sorted({*minors, *self.versions}, key=_number)]
-        return tuple(name for name in names if name != self.name)
+        return aliases(self.name, self.versions, self.suffix)
 
     @property
     def line(self) -> str:
@@ -76,14 +75,6 @@ class Column(RuleColumn):
             if self.name == f"kafka/{version}" and self.controller == KRAFT
         )
         return super().note + (f" with {self.controller}" if self.suffix else "") + caveat
-
-    def protocol(self) -> Protocol:
-        """Return the rules of the column as functions."""
-        return protocol_of(self.short_name, self.summary, self.values)
-
-
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
 
 
 def _after(before: Column, name: str, summary: str, versions: tuple[str, ...] = (), **changed: str) -> Column:

@@ -7,10 +7,6 @@ that is not in the table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from leadline.checker.errors import SpecError
 from leadline.model.kafka import assignment, epochs
 from leadline.model.kafka import protocols as does
 from leadline.model.kafka.protocols import Protocol
@@ -810,14 +806,15 @@ RULES = (
                 {"followers_serve": True},
             ),
         ),
+        chosen_by="the operator, by replica.selector.class",
     ),
 )
 """The rules in which releases differ."""
 
-TABLE = RuleTable(RULES, "kafka/4.1")
-
-_SAME_IN_ALL = {"counts": does.the_maximal_isr, "learns": does.no_more_than_it_has}
+SAME_IN_ALL = {"counts": does.the_maximal_isr, "learns": does.no_more_than_it_has}
 """The fields of `Protocol` for rules that the articles and their readers dispute, but that no release has changed."""
+
+TABLE = RuleTable(RULES, SAME_IN_ALL)
 
 
 def rule_and_value(protocol: Protocol, field: str) -> str:
@@ -834,23 +831,3 @@ def rule_and_value(protocol: Protocol, field: str) -> str:
             if field in value.sets and all(getattr(protocol, name) == each for name, each in value.sets.items()):
                 return f"{rule.name}={value.name}"
     return ""
-
-
-def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
-    """Return the protocol with the given values of the rules.
-
-    Parameters:
-        name, summary: the name and summary of the protocol.
-        values: the name of each rule's value, keyed by the name of the rule.
-
-    Raises:
-        SpecError: if a rule or value does not exist, or a rule has no value.
-    """
-    sets: dict[str, Any] = dict(_SAME_IN_ALL)
-    for given in values:
-        TABLE[given]
-    for rule in RULES:
-        if rule.name not in values:
-            raise SpecError(f"{name} has no value for rule {rule.name}")
-        sets |= rule.value(values[rule.name]).sets
-    return Protocol(name=name, summary=summary, **sets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from leadline.model.mistakes import Mistake
-from leadline.model.rules import Rule
+from leadline.model.rules import Rule, RuleColumn
 from leadline.model.txn import protocols as does
 
 MISTAKES: tuple[Mistake, ...] = (
@@ -158,34 +158,26 @@ IF_RE_INITIALISED: Mapping[tuple[str, str], str] = {
 """The reasons why a value of a rule does no harm if the application replaces its producer after a time-out."""
 
 
-def may_be_mutated(values: Mapping[str, str]) -> bool:
+def may_be_mutated(column: RuleColumn) -> bool:
     """Return whether the specs of a column satisfy the properties. Otherwise, mutations could not be noticed.
 
     The specs satisfy the properties with transaction version 2. They also satisfy the properties with version 1 if
     leaders ask the coordinator and the application replaces its producer after a time-out.
-
-    Parameters:
-        values: the values of the column.
     """
+    values = column.values
     has_part_1 = values["verification"] == "asks" and values["guard"] == "compared"
     return values["transaction_version"] == "2" or (has_part_1 and values["time_out"] == "re-initialise")
 
 
-def why_harmless(rule: Rule, other: str, values: Mapping[str, str]) -> str:
-    """Return the reason why a different value of a rule does no harm, or an empty string if it is expected to do harm.
-
-    Parameters:
-        other: the name of the different value.
-        values: the values of the column.
+def why_harmless(rule: Rule, other: str, column: RuleColumn) -> str:
+    """Return the reason why a different value of a rule does no harm to a column, or an empty string; see
+    `leadline.model.family.Mutations`.
     """
-    if (rule.name, other) in RIGHT_TOO:
-        return RIGHT_TOO[rule.name, other]
+    values = column.values
     if values["transaction_version"] == "2":
         return WITH_VERSION_2.get((rule.name, other), "")
     if values["time_out"] == "re-initialise" and (rule.name, other) in IF_RE_INITIALISED:
         return IF_RE_INITIALISED[rule.name, other]
     if rule.name == "transaction_version" and values["open_transaction"] == "any-epoch":
         return ""  # KAFKA-18575
-    names = [value.name for value in rule.values]
-    is_later = names.index(other) > names.index(values[rule.name])
-    return "it is the rule of later releases" if is_later else ""
+    return "it is the rule of later releases" if rule.is_later(other, values[rule.name]) else ""

@@ -15,7 +15,7 @@ from leadline.model.kafka.published import PUBLISHED, between, known_like, minor
 from leadline.model.rules import RuleColumn
 from leadline.model.txn.bounds import Bounds
 from leadline.model.txn.protocols import Protocol
-from leadline.model.txn.rules import TABLE, protocol_of
+from leadline.model.txn.rules import TABLE
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -30,6 +30,7 @@ class Column(RuleColumn):
     """
 
     table = TABLE
+    makes = Protocol
     client_versions: tuple[str, ...] = ()
     bounds: Bounds = attrs.field(factory=Bounds)
 
@@ -45,10 +46,6 @@ class Column(RuleColumn):
         """
         pairs = ((self.versions, earlier.versions), (self.client_versions, earlier.client_versions))
         return all(PUBLISHED.index(own[0]) >= PUBLISHED.index(others[0]) for own, others in pairs if own and others)
-
-    def protocol(self) -> Protocol:
-        """Return the rules of the column as functions."""
-        return protocol_of(self.short_name, self.summary, self.values)
 
 
 # --- designs: each KIP as it is written, by itself ----------------------------------------------------------------

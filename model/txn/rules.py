@@ -6,12 +6,8 @@ of releases.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from leadline.model.rules import Rule, RuleTable, Value
 from leadline.model.txn import protocols as does
-from leadline.model.txn.protocols import Protocol
 
 RULES = (
     Rule(
@@ -75,6 +71,7 @@ RULES = (
                 {"restarts_after_timeout": True},
             ),
         ),
+        chosen_by="the application",
     ),
     Rule(
         "last_epoch",
@@ -139,21 +136,4 @@ RULES = (
 )
 """The rules, in the order in which they are shown."""
 
-TABLE = RuleTable(RULES, "txn/2.6")
-
-
-def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
-    """Return the protocol with the given values of the rules.
-
-    Parameters:
-        name: the name of the protocol.
-        summary: a sentence that describes the protocol.
-        values: the name of each rule's value, keyed by the name of the rule.
-
-    Raises:
-        SpecError: if a given value does not exist.
-    """
-    fields: dict[str, Any] = {}
-    for rule in RULES:
-        fields.update(rule.value(values[rule.name]).sets)
-    return Protocol(name=name, summary=summary, fences_records=does.lower, fences_adding=does.different, **fields)
+TABLE = RuleTable(RULES, {"fences_records": does.lower, "fences_adding": does.different})

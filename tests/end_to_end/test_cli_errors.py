@@ -53,7 +53,7 @@ NAMES = {
     "explore kafka/3.7 --rule erl=on": "unknown rule 'erl': did you mean 'elr'",
     "explore kafka/3.7 --rule elr": "invalid rule 'elr': expected rule=value, such as elr=on",
     "explore kafka/3.7 --rule elr=on --rule elr=off": "rule elr is given twice",
-    "explore kafka/3.7 --rule x=y": "unknown rule 'x' (`leadline specs kafka/4.1` lists all rules)",
+    "explore kafka/3.7 --rule x=y": "unknown rule 'x' (`leadline specs kafka/3.7 --rules` lists all rules)",
     "explore atomic/kip-101 --rule elr=on": "unknown rule 'elr': choose from 'admits', ",
     "explore stairs.py --rule elr=on": "stairs.py has no rules that can be changed",
     "explore stairs.py:spec --rule elr=on": "stairs.py:spec has no rules that can be changed",

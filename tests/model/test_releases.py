@@ -12,7 +12,7 @@ from leadline.invariants.catalog import CATALOG, find
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.published import PUBLISHED
 from leadline.model.kafka.releases import COLUMNS, DESIGNS, RELEASES, Column, column_of
-from leadline.model.kafka.rules import RULES, protocol_of
+from leadline.model.kafka.rules import RULES, TABLE
 from tests.suite.command import call
 
 BEYOND = {
@@ -148,8 +148,13 @@ def test_a_rule_that_a_release_has_already_changes_nothing() -> None:
 def test_a_protocol_needs_a_value_for_every_rule() -> None:
     values = dict(RELEASES[0].values)
     del values["elr"]
-    with pytest.raises(SpecError, match="has no value for rule elr"):
-        protocol_of("mine", "a protocol", values)
+    with pytest.raises(SpecError, match="there is no value for rule elr"):
+        TABLE.fields(values)
+
+
+def test_a_protocol_has_no_value_for_an_unknown_rule() -> None:
+    with pytest.raises(SpecError, match="there is no rule ell"):
+        TABLE.fields({**RELEASES[0].values, "ell": "on"})
 
 
 def test_specs_lists_rules_values_and_sources(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from leadline.model.mistakes import Mistake
+from leadline.model.rules import RuleColumn
 
 NO_FAILURES = {"crashes": 0, "pauses": 0, "leaves": 0, "failovers": 0, "mutes": 0, "rejoins": 0}
 LATE_COMMIT = NO_FAILURES | {"pauses": 1, "delayed": 1, "perturbations": 2}
@@ -67,6 +68,6 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
 """The reasons why a value of a rule does no harm to a column with a different value."""
 
 
-def may_be_mutated(values: Mapping[str, str]) -> bool:
+def may_be_mutated(column: RuleColumn) -> bool:
     """Return whether the specs of a column satisfy the properties. Otherwise, mutations could not be noticed."""
-    return values["claims"] == "newest"
+    return column.values["claims"] == "newest"

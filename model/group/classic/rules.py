@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from leadline.model.group.classic import protocols as does
-from leadline.model.group.classic.protocols import Protocol
 from leadline.model.rules import Rule, RuleTable, Value
 
 RULES = (
@@ -113,21 +109,4 @@ RULES = (
 )
 """The rules, in the order in which they are shown."""
 
-TABLE = RuleTable(RULES, "group/2.8")
-
-
-def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
-    """Return the protocol with the given values of the rules.
-
-    Parameters:
-        name: the name of the protocol.
-        summary: a sentence that describes the protocol.
-        values: the name of each rule's value, keyed by the name of the rule.
-
-    Raises:
-        SpecError: if a given value does not exist.
-    """
-    fields: dict[str, Any] = {}
-    for rule in RULES:
-        fields.update(rule.value(values[rule.name]).sets)
-    return Protocol(name=name, summary=summary, **fields)
+TABLE = RuleTable(RULES)

@@ -96,7 +96,8 @@ class FollowedRelease:
 
     @_rules.default
     def _rules_of_column(self) -> Protocol:
-        return self.column.protocol()
+        rules: Protocol = self.column.protocol()
+        return rules
 
     @protocol.default
     def _read_rules(self) -> Protocol:

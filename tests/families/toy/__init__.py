@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import attrs
 
@@ -26,6 +25,7 @@ class Protocol:
     """The rules of one release."""
 
     name: str
+    summary: str
     may_read: Callable[[State], bool]
 
 
@@ -98,15 +98,9 @@ RULES = (
 class Column(RuleColumn):
     """A release, such as ``toy/1``."""
 
-    table = RuleTable(RULES, "toy/1")
+    table = RuleTable(RULES)
+    makes = Protocol
     bounds: Bounds = attrs.field(factory=Bounds)
-
-    def protocol(self) -> Protocol:
-        """Return the rules of the release as functions."""
-        sets: dict[str, Any] = {}
-        for rule in RULES:
-            sets |= rule.value(self.values[rule.name]).sets
-        return Protocol(self.short_name, **sets)
 
 
 def _spec(column: Column, protocol: Protocol) -> Spec[State]:
