@@ -15,8 +15,12 @@ from leadline.model.group.classic.state import (
     DOWN,
     EMPTY,
     IN_GENERATION,
+    JOINED,
+    MUTE,
     PREPARING,
+    REJOINING,
     STABLE,
+    UNJOINED,
     Classic,
 )
 from leadline.model.group.perturbed import NONE
@@ -214,3 +218,56 @@ def settled(state: Classic) -> bool:
         if client.owned != member.assignment:
             return False
     return all(any(p in client.owned for client in state.clients) for p in range(state.bounds.partitions))
+
+
+# --- the situations in which bugs of the archive do harm: see `leadline.invariants.situations` -----------------------
+
+
+@witness("the coordinator waits for a SyncGroup request of a consumer that has crashed")
+def awaited_member_gone(state: Classic) -> bool:
+    owners = {client.member_id for client in state.clients}
+    return state.group.state == COMPLETING and any(member_id not in owners for member_id in state.awaited)
+
+
+@witness("the coordinator waits for a SyncGroup request of a consumer that sends only heartbeats")
+def awaited_member_mute(state: Classic) -> bool:
+    mute = {client.member_id for client in state.clients if client.stopped == MUTE}
+    return state.group.state in (COMPLETING, STABLE) and any(member_id in mute for member_id in state.awaited)
+
+
+@witness("a consumer with partitions sends a request of a rebalance, and is no member any more")
+def removed_while_joining(state: Classic) -> bool:
+    return any(
+        client.phase in (UNJOINED, REJOINING, JOINED)
+        and client.owned
+        and client.member_id not in (NONE, *state.group.pending)
+        and state.group.member(client.member_id) is None
+        for client in state.clients
+    )
+
+
+@witness("a member has a generation that is not its coordinator's, and sends a request with it")
+def sends_other_generation(state: Classic) -> bool:
+    return any(
+        client.phase in (JOINED, CONSUMING)
+        and client.generation != state.group.generation
+        and state.group.member(client.member_id) is not None
+        for client in state.clients
+    )
+
+
+@witness("a member claims partitions for an older generation than another one")
+def claims_for_older_generation(state: Classic) -> bool:
+    members = state.group.members
+    newest = max((member.claimed_since for member in members), default=NONE)
+    return any(member.claims and member.claimed_since < newest for member in members)
+
+
+SITUATIONS = (
+    awaited_member_gone,
+    awaited_member_mute,
+    removed_while_joining,
+    sends_other_generation,
+    claims_for_older_generation,
+)
+"""Checked only if they are named."""

@@ -27,8 +27,8 @@ from leadline.reports.terminal.trace import show_traces
 @click.option("--list", "only_list", is_flag=True, help="List the bugs without running anything.")
 @format_options(FORMATS["bugs"])
 def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
-    """Search for the known bugs of Kafka's replication and transactions. With TICKET, search for that bug only and show
-    its trace.
+    """Search for the known bugs of Kafka's replication, transactions and consumer groups. With TICKET, search for that
+    bug only and show its trace.
 
     A bug must be found in the releases that it affects. It must not be found in the release that fixed it or in later
     releases. If the old rule is restored in the release that fixed it, the bug must be found again. TICKET is, for

@@ -56,7 +56,7 @@ def bugs_document(report: BugsReport, links: Mapping[str, str] | None = None) ->
         links: the links to the traces, keyed by ticket, if the document is shown together with them.
     """
     names = [bug.ticket for bug, _ in report.by_bug] or [bug.ticket for bug in report.unreached]
-    title = "a known bug of Kafka's replication" if len(names) == 1 else "Known bugs of Kafka's replication"
+    title = "a known bug of Kafka" if len(names) == 1 else "Known bugs of Kafka"
     blocks = [
         *itertools.chain(*(bug_blocks(own, (links or {}).get(bug.ticket, "")) for bug, own in report.by_bug)),
         *reasons(report),

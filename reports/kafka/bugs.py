@@ -5,7 +5,7 @@ search results. Every affected release must violate the property. The release wi
 not violate it. If the old rule is restored in the release with the fix, that release must violate the property again.
 
 Most bugs are about partition replication, and affect releases of the `kafka` family. Others are about transactions (the
-`txn` family) or about controllers that die (the `control` family).
+`txn` family), about controllers that die (the `control` family), or about consumer groups (the `group` family).
 """
 
 from __future__ import annotations
@@ -40,13 +40,27 @@ SETTINGS = {
 """The bounds that users configure, with Kafka's names. A bug that needs one value of them does not occur with another.
 """
 
+CONSUMERS = {"cooperative": "CooperativeStickyAssignor", "static": "group.instance.id"}
+"""The bounds that say how the consumers of a group are configured. A bug that needs none of them occurs with each."""
+
 REPLICATION = "kafka"
 TRANSACTIONS = "txn"
 CONTROL = "control"
+GROUPS = "group"
 """The families of releases: the part of a spec's name before the slash."""
 
-SIZES = ("brokers", "records", "max_epoch", "partitions", "transactions", "producers", "lag")
-"""The bounds that limit the size of a system."""
+SIZES = (
+    "brokers",
+    "records",
+    "max_epoch",
+    "partitions",
+    "transactions",
+    "producers",
+    "lag",
+    "clients",
+    "perturbations",
+)
+"""The bounds that limit the size of a system, and how many failures of all kinds happen."""
 
 MOST_BROKERS = 3
 """The maximum number of brokers with which a bug is searched for again, unless its own search has more."""
@@ -60,7 +74,7 @@ Expected = Literal["violated", "holds"]
 
 @attrs.frozen(kw_only=True)
 class Bug:
-    """A known bug of Kafka's replication, transactions or controllers.
+    """A known bug of Kafka's replication, transactions, controllers or consumer groups.
 
     Attributes:
         ticket: the ticket of the bug, or the KIP if the bug has no ticket.
@@ -125,7 +139,7 @@ class UnmodelledBug:
         also: further tickets about the same bug.
         sentence: a sentence that describes the bug.
         reason: why no search shows the bug.
-        family: the family whose releases have the bug: `REPLICATION`, `TRANSACTIONS` or `CONTROL`.
+        family: the family whose releases have the bug: `REPLICATION`, `TRANSACTIONS`, `CONTROL` or `GROUPS`.
     """
 
     ticket: str
@@ -195,7 +209,7 @@ class Archive:
         """Return the part of the archive that is about one family of releases.
 
         Parameters:
-            family: `REPLICATION`, `TRANSACTIONS` or `CONTROL`.
+            family: `REPLICATION`, `TRANSACTIONS`, `CONTROL` or `GROUPS`.
         """
         return Archive(
             bugs=[bug for bug in self.bugs if family_of(bug) == family],
@@ -360,7 +374,8 @@ def _is_within(needed: Any, spec: Spec[Any]) -> bool:
 
 
 def _same_settings(needed: Any, given: Any) -> bool:
-    return all(getattr(needed, name) == getattr(given, name) for name in _names(needed, SETTINGS))
+    same = all(getattr(needed, name) == getattr(given, name) for name in _names(needed, SETTINGS))
+    return same and all(getattr(given, name) for name in _names(needed, CONSUMERS) if getattr(needed, name))
 
 
 def _names(bounds: Any, names: Iterable[str]) -> list[str]:
@@ -385,7 +400,7 @@ def sizes(needed: Any, least: int, most: int | None = None) -> list[int]:
 
 
 def family_of(bug: Bug | UnmodelledBug) -> str:
-    """Return the family of the affected releases: `REPLICATION`, `TRANSACTIONS` or `CONTROL`."""
+    """Return the family of the affected releases: `REPLICATION`, `TRANSACTIONS`, `CONTROL` or `GROUPS`."""
     return bug.family if isinstance(bug, UnmodelledBug) else bug.affected[0].partition("/")[0]
 
 

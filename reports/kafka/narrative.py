@@ -21,7 +21,7 @@ from leadline.model.history import short
 from leadline.model.kafka.bounds import NO_LIMIT
 from leadline.model.kafka.releases import RELEASES
 from leadline.model.kafka.state import Partition, Promise
-from leadline.reports.kafka.bugs import SETTINGS, Archive, Bug, BugResult, command_for, read_archive
+from leadline.reports.kafka.bugs import CONSUMERS, SETTINGS, Archive, Bug, BugResult, command_for, read_archive
 from leadline.reports.kafka.kept_behaviours import executed, kept
 from leadline.reports.terminal.progress import progress_line
 
@@ -123,6 +123,7 @@ def _coincidence(bug: Bug, trace: Trace[Any], spent: Mapping[str, int]) -> str:
     settings = [
         f"{kafka_name}={str(bug.bounds[name]).lower()}" for name, kafka_name in SETTINGS.items() if name in bug.bounds
     ]
+    settings += [kafka_name for name, kafka_name in CONSUMERS.items() if bug.bounds.get(name)]
     return "; ".join(parts or ["no failure and no request of an operator"]) + (
         f"; with {', '.join(settings)}" if settings else ""
     )

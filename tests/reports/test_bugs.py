@@ -17,6 +17,7 @@ from leadline.model.kafka.releases import RELEASES
 from leadline.model.rules import RuleColumn
 from leadline.reports.kafka.bugs import (
     CONTROL,
+    GROUPS,
     REPLICATION,
     TRANSACTIONS,
     Bug,
@@ -174,7 +175,7 @@ def test_the_tickets_about_transactions() -> None:
         *("KAFKA-9600", "KAFKA-9666", "KAFKA-16352", "KAFKA-18464", "KAFKA-18660", "KAFKA-19367", "KAFKA-20090"),
         "KAFKA-20785",
     }
-    families = [ARCHIVE.of_family(family) for family in (REPLICATION, TRANSACTIONS, CONTROL)]
+    families = [ARCHIVE.of_family(family) for family in (REPLICATION, TRANSACTIONS, CONTROL, GROUPS)]
     assert sum(len(each.bugs) for each in families) == len(ARCHIVE.bugs)
     assert sum(len(each.unreached) for each in families) == len(ARCHIVE.unreached)
 
@@ -188,6 +189,41 @@ def test_the_tickets_about_controllers() -> None:
     assert {bug.ticket for bug in own.unreached} == {
         *("KAFKA-4447", "KAFKA-1188", "KAFKA-9539", "KAFKA-5879", "KAFKA-6638", "KAFKA-16121"),
     }
+
+
+def test_the_tickets_about_groups() -> None:
+    own = ARCHIVE.of_family(GROUPS)
+    assert {bug.ticket for bug in own.bugs} == {
+        *("KAFKA-9752", "KAFKA-12890", "KAFKA-12984", "KAFKA-13419", "KAFKA-14639", "no ticket: sync timer"),
+    }
+    assert {bug.ticket for bug in own.unreached} == {"KAFKA-7909", "KAFKA-8500", "KAFKA-4682", "KAFKA-20634"}
+
+
+SECONDS = {"KAFKA-14639"}
+"""Bugs of groups whose searches take longer. tests/model/test_groups.py has them, too."""
+
+
+@pytest.mark.parametrize(
+    "bug",
+    [bug for bug in ARCHIVE.of_family(GROUPS).bugs if EVERY or bug.ticket not in SECONDS],
+    ids=lambda bug: bug.ticket,
+)
+def test_a_bug_of_groups_is_where_the_archive_says_and_nowhere_else(bug: Bug) -> None:
+    """One release of each part is searched: the first affected, the fixed, the last one."""
+    runs = ARCHIVE.runs(bug) if EVERY else [*{run.part: run for run in ARCHIVE.runs(bug)}.values()]
+    assert [run.spec.name for run in runs if not run.searched().as_expected] == []
+
+
+def test_a_bug_of_groups_is_outside_a_search_with_other_settings_or_fewer_failures() -> None:
+    """A bug that needs no setting of consumers occurs with each. The sync timer needs two perturbations."""
+    spec = load_spec("group/3.0")
+    assert [bug.ticket for bug in ARCHIVE.outside(spec)] == ["KAFKA-14639", "no ticket: sync timer"]
+    larger = spec.with_bounds({"cooperative": True, "clients": 3, "perturbations": 2})
+    assert ARCHIVE.outside(larger) == []
+    assert [bug.ticket for bug in known_bugs_within(larger, "stable_at_rest")] == ["no ticket: sync timer"]
+    assert [bug.ticket for bug in ARCHIVE.possible(load_spec("group/2.8").with_bounds({"static": True}))] == [
+        *("KAFKA-12890", "KAFKA-13419", "no ticket: sync timer"),
+    ]
 
 
 OF_CONTROLLERS = [run for bug in ARCHIVE.of_family(CONTROL).bugs for run in ARCHIVE.runs(bug)]

@@ -23,7 +23,7 @@ from leadline.model.kafka.published import minor
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, Column, column_of
 from leadline.model.kafka.state import Partition
 from leadline.model.txn import releases as txn_releases
-from leadline.reports.kafka.bugs import CONTROL, TRANSACTIONS, Archive, Bug, BugSearch, family_of
+from leadline.reports.kafka.bugs import CONTROL, GROUPS, TRANSACTIONS, Archive, Bug, BugSearch, family_of
 from leadline.reports.loading import load_spec
 
 _OLDER_CLIENT, _VERSION = "-client-", "transaction_version"
@@ -76,8 +76,11 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
         name: the requested release, or None for the last affected release without changed rules.
 
     Raises:
-        LeadlineError: if the bug does not affect the requested release, or does not affect any release that can be run.
+        LeadlineError: if the bug does not affect the requested release, or does not affect any release that can be run,
+            or if it is about consumer groups.
     """
+    if family_of(bug) == GROUPS:
+        raise LeadlineError(f"{bug.ticket} is about consumer groups, which only the model shows")
     if name is None:
         as_published = [each for each in bug.affected if "+" not in each and _OLDER_CLIENT not in each]
         if family_of(bug) == CONTROL and not as_published:
