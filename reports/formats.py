@@ -94,6 +94,15 @@ FORMATS: dict[str, dict[str, Format]] = {
             "Write the advice as an HTML page.",
         ),
     },
+    "advice on a group": {
+        "json": _json(lambda advice: _of("kafka.advice.groups").group_object(advice, Origin.now())),
+        "html": Format(
+            lambda advice: _of("document.html").document_page(
+                _of("kafka.advice.groups").group_document(advice), Origin.now()
+            ),
+            "Write the advice as an HTML page.",
+        ),
+    },
     "audit": {
         "json": _json(lambda audit: _of("kafka.audit.json_audit").audit_object(audit.result)),
         "html": Format(

@@ -155,7 +155,7 @@ def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive
         if decisions != (ABSENT, ABSENT):
             feature = _feature(bug, after, archive) if decisions[1].status is Status.POSSIBLE else ""
             harm, concern = harm_of(bug, archive)
-            findings.append(Finding(bug, _group(*decisions), *decisions, harm, concern, feature))
+            findings.append(Finding(bug, group_of(*decisions), *decisions, harm, concern, feature))
     rules = changed_rules(before, after)
     return Advice(before, after, settings, findings, rules, len(archive.bugs), archive.unreached, decider.interrupted)
 
@@ -212,7 +212,8 @@ def _feature(bug: Bug, after: Cluster, archive: Archive) -> str:
     return "eligible.leader.replicas.version is raised to 1"
 
 
-def _group(before: Decision, after: Decision) -> Group:
+def group_of(before: Decision, after: Decision) -> Group:
+    """Return the effect of an upgrade on a bug."""
     statuses = {before.status, after.status}
     if Status.UNDECIDED in statuses:
         return Group.UNDECIDED

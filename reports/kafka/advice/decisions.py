@@ -71,7 +71,7 @@ class Decision:
     command: str = ""
 
 
-class _InterruptedError(Exception):
+class InterruptedSearchError(Exception):
     """Raised when a search is interrupted."""
 
 
@@ -131,16 +131,16 @@ class Decider:
             return Decision(Status.POSSIBLE, "", explore(usual))
         try:
             return self._searched(bug, cluster, searched, usual.bounds)
-        except _InterruptedError:
+        except InterruptedSearchError:
             return Decision(Status.UNDECIDED, "the search with these settings was interrupted", explore(usual))
 
     def _searched(self, bug: Bug, cluster: Cluster, searched: Sequence[Spec[object]], needed: Any) -> Decision:
-        """Search with the settings of the cluster, and decide based on the results. Raise _InterruptedError if a search
-        is interrupted.
+        """Search with the settings of the cluster, and decide based on the results. Raise InterruptedSearchError if a
+        search is interrupted.
         """
         rules = _rules(bug, cluster)
         for each in searched:
-            result = self._result(each)
+            result = self.result(each)
             if result.verdict is Verdict.VIOLATED:
                 return self._of_violation(bug, cluster, each, result)
             if result.verdict is Verdict.INCOMPLETE and not result.unreached(bug.situation):
@@ -165,18 +165,22 @@ class Decider:
         spec = self.archive.searched(bug, cluster.column.name, rules).with_bounds(dict(changed) | refused)
         return spec.resting_on(bug.situation)
 
-    def _result(self, spec: Spec[object]) -> Result:
-        """Search a spec, and return the result. If the same spec was searched before, return the earlier result."""
+    def result(self, spec: Spec[object]) -> Result:
+        """Search a spec, and return the result. If the same spec was searched before, return the earlier result.
+
+        Raises:
+            InterruptedSearchError: if the user interrupts the search, or has interrupted an earlier one.
+        """
         item = spec.checks[0]
         key = (spec.name, bounds_text(attrs.asdict(spec.bounds)), item.name)
         if key not in self._found:
             if self.interrupted:
-                raise _InterruptedError
+                raise InterruptedSearchError
             with self.show(f"{spec.name} {item.name}") as progress:
                 result = ENGINES["compiled"](spec, Limits(max_seconds=self.max_seconds), progress)
             if result.interrupted:
                 self.interrupted = True
-                raise _InterruptedError
+                raise InterruptedSearchError
             self._found[key] = result
         return self._found[key]
 
@@ -206,7 +210,7 @@ class Decider:
         With more permissive settings, a shortest trace may show a violation that is by design, which would hide the
         bug.
         """
-        traces = self._result(usual).properties[0].traces
+        traces = self.result(usual).properties[0].traces
         if not traces:
             return False
         try:
@@ -221,7 +225,7 @@ class Decider:
         if not bug.rules:
             return False
         rules = _rules(bug, cluster) | fix_of(bug, cluster.column)
-        return self._result(self._spec(bug, cluster, rules, attrs.asdict(spec.bounds))).verdict is Verdict.HOLDS
+        return self.result(self._spec(bug, cluster, rules, attrs.asdict(spec.bounds))).verdict is Verdict.HOLDS
 
     def _what_avoids(self, bug: Bug, cluster: Cluster, rules: Mapping[str, str], changed: Values, brokers: int) -> str:
         """Return the setting that avoids the bug by itself, or all settings if only their combination avoids it."""
@@ -240,7 +244,7 @@ class Decider:
     def _avoids(self, bug: Bug, cluster: Cluster, name: str) -> bool:
         """Return whether a single setting avoids a bug."""
         spec = self._spec(bug, cluster, {}, {name: cluster.bounds[name]})
-        return self._result(spec).verdict is Verdict.HOLDS
+        return self.result(spec).verdict is Verdict.HOLDS
 
 
 def _is_chosen(bug: Bug, cluster: Cluster) -> bool:

@@ -65,13 +65,14 @@ def _finding(finding: Finding) -> dict[str, object]:
         "property": bug.property,
         "promise": finding.concern is Concern.PROMISE,
         "harm": finding.harm,
-        "before": _decision(finding.before),
-        "after": _decision(finding.after),
+        "before": decision_object(finding.before),
+        "after": decision_object(finding.after),
         "feature": finding.feature or None,
     }
 
 
-def _decision(decision: Decision) -> dict[str, object]:
+def decision_object(decision: Decision) -> dict[str, object]:
+    """Return a decision as an object for `json.dumps`."""
     return {
         "status": decision.status.value,
         "reason": decision.reason or None,

@@ -1,0 +1,310 @@
+"""Advice on a consumer group: the known bugs by which it gets stuck, or by which records are read twice.
+
+What the brokers do and what the consumers do are taken to be of one release. The archive decides which bugs a release
+has; if the consumers are configured differently from those of the archive's own search, a search decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import attrs
+
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Verdict
+from leadline.invariants import groups
+from leadline.invariants.families.group import GROUP
+from leadline.model.group.classic.bounds import Bounds
+from leadline.model.group.releases import COLUMNS, Column
+from leadline.model.kafka.published import minor
+from leadline.reports.document import Block, Document, Heading, Items, Paragraph, Span, table, words
+from leadline.reports.kafka.advice.advice import group_of
+from leadline.reports.kafka.advice.decisions import ABSENT, Decider, Decision, InterruptedSearchError, Status, explore
+from leadline.reports.kafka.advice.json_advice import decision_object
+from leadline.reports.kafka.advice.properties import Entry, read_properties
+from leadline.reports.kafka.bugs import CONSUMERS, GROUPS, Archive, Bug, command_for
+from leadline.reports.loading import load_spec
+from leadline.reports.origin import Origin
+
+ASSIGNORS = {"RangeAssignor": False, "RoundRobinAssignor": False, "StickyAssignor": False}
+ASSIGNORS["CooperativeStickyAssignor"] = True
+"""Whether the assignors that come with Kafka are cooperative, by the names of their classes."""
+
+STUCK = "the group gets stuck, or waits for a time-out"
+TWICE = "records are read twice without a crash of a consumer"
+
+HARMS = {
+    groups.stable_at_rest.name: STUCK,
+    groups.member_id_kept.name: STUCK,
+    groups.assignment_disjoint.name: TWICE,
+    groups.one_owner_among_members.name: TWICE,
+}
+"""What the violation of a bug's property means to a user."""
+
+OF_CONSUMERS = ("claims", "fenced_while_joining", "illegal_generation")
+"""The rules that consumers follow. The others are those of brokers."""
+
+
+@attrs.frozen
+class ConsumerGroup:
+    """How the consumers of a group are configured.
+
+    Attributes:
+        cooperative, static: the settings, as in the bounds of specs.
+        origins: where the values come from, keyed by the name of the bound.
+    """
+
+    cooperative: bool
+    static: bool
+    origins: dict[str, str]
+
+    @property
+    def bounds(self) -> dict[str, bool]:
+        """The settings as bounds of a spec."""
+        return {"cooperative": self.cooperative, "static": self.static}
+
+
+@attrs.frozen
+class GroupFinding:
+    """A known bug of one of the two releases.
+
+    Attributes:
+        before, after: whether it can occur before and after the upgrade.
+    """
+
+    bug: Bug
+    before: Decision
+    after: Decision
+
+    @property
+    def harm(self) -> str:
+        """What the bug means to a user: `STUCK` or `TWICE`."""
+        return HARMS[self.bug.property]
+
+    @property
+    def side(self) -> str:
+        """Who has to be upgraded to fix it."""
+        rules = list(self.bug.rules)
+        return "consumers" if rules and all(rule in OF_CONSUMERS for rule in rules) else "brokers"
+
+
+@attrs.frozen(eq=False)
+class GroupAdvice:
+    """What is known of a group with some settings in one release, or before and after an upgrade.
+
+    Attributes:
+        before, after: the releases as the user wrote them. They are the same if there is no upgrade.
+        columns: the columns of both releases.
+        findings: the known bugs that one of them has.
+        interrupted: true if a search was interrupted.
+    """
+
+    before: str
+    after: str
+    columns: tuple[Column, Column]
+    group: ConsumerGroup
+    findings: Sequence[GroupFinding]
+    interrupted: bool
+
+    @property
+    def is_upgrade(self) -> bool:
+        """Whether there are two releases."""
+        return self.before != self.after
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether no search decided about a bug."""
+        return any(Status.UNDECIDED in (each.before.status, each.after.status) for each in self.findings)
+
+
+def read_group(path: Path) -> ConsumerGroup:
+    """Read the settings of the consumers of a group.
+
+    Raises:
+        LeadlineError: if the file cannot be read, if an assignor is not one of Kafka's, or if the group does not have
+            the classic protocol.
+    """
+    entries = read_properties(path)
+    protocol = entries.get("group.protocol")
+    if protocol is not None and protocol.value.lower() != "classic":
+        raise LeadlineError(
+            f"{protocol.place}: group.protocol={protocol.value}: only advice on the classic protocol exists"
+        )
+    assignors, instance = entries.get("partition.assignment.strategy"), entries.get("group.instance.id")
+    # ConsumerCoordinator uses the most advanced protocol that all assignors support
+    kinds = [] if assignors is None else [_is_cooperative(name, assignors) for name in assignors.value.split(",")]
+    origins = {
+        "cooperative": assignors.place if assignors is not None else "the default: RangeAssignor decides",
+        "static": instance.place if instance is not None else "the default",
+    }
+    return ConsumerGroup(bool(kinds) and all(kinds), bool(instance and instance.value), origins)
+
+
+def _is_cooperative(name: str, entry: Entry) -> bool:
+    short = name.strip().rpartition(".")[2]
+    if short not in ASSIGNORS:
+        known = ", ".join(ASSIGNORS)
+        raise LeadlineError(f"{entry.place}: {entry.name} has the unknown assignor {name.strip()!r}: expected {known}")
+    return ASSIGNORS[short]
+
+
+def advise_group(before: str, after: str, group: ConsumerGroup, archive: Archive, decider: Decider) -> GroupAdvice:
+    """Return the advice on a group.
+
+    Parameters:
+        before, after: the releases, such as ``2.8.0``. They are the same if there is no upgrade.
+        group: how the consumers are configured.
+        archive: the archive of bugs.
+        decider: the object that searches.
+
+    Raises:
+        LeadlineError: if a release is unknown, if it does not have a setting of the consumers, or if the second
+            release is older than the first.
+    """
+    columns = (_column("--from", before, group), _column("--to", after, group))
+    if COLUMNS.index(_listed(columns[1])) < COLUMNS.index(_listed(columns[0])):
+        raise LeadlineError(f"--to {after} is older than --from {before}: choose a newer release")
+    found = []
+    for bug in archive.of_family(GROUPS).bugs:
+        one, other = (_decided(bug, column, group, archive, decider) for column in columns)
+        if (one, other) != (ABSENT, ABSENT):
+            found.append(GroupFinding(bug, one, other))
+    return GroupAdvice(before, after, columns, group, found, decider.interrupted)
+
+
+def _column(option: str, text: str, group: ConsumerGroup) -> Column:
+    name = re.sub(r"^kafka/|-zk$|-kraft$", "", text)
+    column = None if "+" in name else GROUP.column_of(f"group/{name}")
+    if column is None:
+        raise LeadlineError(f"{option} {text}: expected a release from {COLUMNS[0].versions[0]} on, such as 2.8.1")
+    if early := column.too_early(Bounds(**group.bounds)):
+        raise LeadlineError(f"{option} {text} does not have a setting of the consumers: {early}")
+    return column
+
+
+def _listed(column: Column) -> Column:
+    return next(each for each in COLUMNS if each.values == column.values)
+
+
+def _decided(bug: Bug, column: Column, group: ConsumerGroup, archive: Archive, decider: Decider) -> Decision:
+    """Decide whether a bug can occur in a group with the given settings."""
+    if not archive.affects(bug, column):
+        return ABSENT
+    usual = archive.searched(bug, column.name)
+    changed = {name: value for name, value in group.bounds.items() if getattr(usual.bounds, name) != value}
+    if not changed:
+        return Decision(Status.POSSIBLE, "", explore(usual))
+    spec = usual.with_bounds(changed)
+    try:
+        verdict = decider.result(spec).verdict
+    except InterruptedSearchError:
+        return Decision(Status.UNDECIDED, "the search with these settings was interrupted", explore(spec))
+    if verdict is Verdict.VIOLATED:
+        return Decision(Status.POSSIBLE, "found by a search with these settings", explore(spec))
+    if verdict is Verdict.INCOMPLETE:
+        reason = f"the search with these settings was not complete after {decider.max_seconds:g} s (--max-seconds)"
+        return Decision(Status.UNDECIDED, reason, explore(spec))
+    said = [f"{'' if value else 'no '}{CONSUMERS[name]} ({group.origins[name]})" for name, value in changed.items()]
+    return Decision(Status.AVOIDED, f"avoided by the settings: {' and '.join(said)}", explore(spec))
+
+
+# --- the document -----------------------------------------------------------------------------------------------
+
+
+def group_document(advice: GroupAdvice) -> Document:
+    """Return the document of advice on a group."""
+    names = f"Kafka {advice.before} to {advice.after}" if advice.is_upgrade else f"Kafka {advice.after}"
+    title = f"Known bugs of a consumer group with the classic protocol, {names}"
+    return Document(title, (*_summary(advice), *_settings(advice), *_details(advice), *_by_design(advice)))
+
+
+def _summary(advice: GroupAdvice) -> Iterator[Block]:
+    said = []
+    for harm in (STUCK, TWICE):
+        own = [each for each in advice.findings if each.harm == harm]
+        told = [f"{each.bug.ticket}: {_when(each, advice)}" for each in own]
+        said.append(words(f"{harm}: {'; '.join(told) or 'no known bug'}"))
+    yield Items((*said, words("A bug that is not in the archive may be there: this proves nothing.")))
+
+
+def _when(finding: GroupFinding, advice: GroupAdvice) -> str:
+    """Return whether a bug can occur in each release."""
+    if not advice.is_upgrade:
+        return finding.after.status.value
+    group = group_of(finding.before, finding.after)
+    return group.value
+
+
+def _settings(advice: GroupAdvice) -> Iterator[Block]:
+    group = advice.group
+    assignor = "cooperative" if group.cooperative else "eager"
+    members = "static" if group.static else "dynamic"
+    rows = [
+        ("partition.assignment.strategy", f"{assignor} ({group.origins['cooperative']})"),
+        ("group.instance.id", f"{members} members ({group.origins['static']})"),
+    ]
+    yield table("settings in effect", ("setting in effect", "value"), rows)
+    yield from (Paragraph((Span(f"note: {note}"),), "note") for note in _notes(advice))
+
+
+def _notes(advice: GroupAdvice) -> Iterator[str]:
+    yield (
+        "brokers and consumers are taken to have the same release. A bug in the consumers comes with their library: if "
+        "it has another release, ask for that, too"
+    )
+    for version in dict.fromkeys((advice.before, advice.after)):
+        if len([each for each in COLUMNS if version in map(minor, each.versions)]) > 1:
+            yield f"{version} stands for its first release. Later ones have other rules: write the one that runs"
+
+
+def _details(advice: GroupAdvice) -> Iterator[Block]:
+    for harm in (STUCK, TWICE):
+        own = [each for each in advice.findings if each.harm == harm]
+        if own:
+            yield Heading(harm)
+        for each in own:
+            yield Paragraph((Span(each.bug.ticket, "violated"), Span(f"  {_when(each, advice)}, in the {each.side}")))
+            reasons = [each.before.reason, each.after.reason]
+            last = [f"meanwhile: {each.bug.until}"] if each.after.status is Status.POSSIBLE else []
+            yield Items(tuple(map(words, dict.fromkeys(filter(None, (each.bug.sentence, *reasons, *last))))))
+            commands = [each.before.command, each.after.command, command_for(each.bug.ticket)]
+            yield from (Paragraph((Span(name, "code"),), "command") for name in dict.fromkeys(filter(None, commands)))
+
+
+def _by_design(advice: GroupAdvice) -> Iterator[Block]:
+    """Yield what every release does, so that records are read twice."""
+    item = groups.one_reader
+    spec = load_spec(advice.columns[1].name).with_bounds(advice.group.bounds).with_properties([item.name])
+    yield Heading("by design, in every release")
+    text = (
+        "A consumer that pauses for longer than session.timeout.ms or max.poll.interval.ms goes on with what it has "
+        "polled, while another one reads the same records. Its commits are refused. An application has to bear that"
+    )
+    yield Items((words(text),))
+    yield Paragraph((Span(explore(spec), "code"),), "command")
+
+
+def group_object(advice: GroupAdvice, origin: Origin) -> dict[str, object]:
+    """Return advice on a group as an object for `json.dumps`."""
+    return {
+        "format": "leadline advise group",
+        "format_version": 1,
+        "leadline": attrs.asdict(origin),
+        "from": {"version": advice.before, "spec": advice.columns[0].name},
+        "to": {"version": advice.after, "spec": advice.columns[1].name},
+        "settings": attrs.asdict(advice.group),
+        "bugs": [
+            {
+                "ticket": each.bug.ticket,
+                "sentence": each.bug.sentence,
+                "harm": each.harm,
+                "side": each.side,
+                "before": decision_object(each.before),
+                "after": decision_object(each.after),
+            }
+            for each in advice.findings
+        ],
+        "interrupted": advice.interrupted,
+    }

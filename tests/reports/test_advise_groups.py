@@ -1,0 +1,139 @@
+"""`leadline advise --consumer-config`: by which known bugs a group gets stuck, or reads records twice."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from leadline.checker.engines.progress import Progress
+from leadline.checker.errors import LeadlineError
+from leadline.reports.document.markdown import markdown
+from leadline.reports.kafka.advice.advice import Group, group_of
+from leadline.reports.kafka.advice.decisions import Decider, Status
+from leadline.reports.kafka.advice.groups import (
+    STUCK,
+    TWICE,
+    ConsumerGroup,
+    GroupAdvice,
+    advise_group,
+    group_document,
+    read_group,
+)
+from leadline.reports.kafka.bugs import GROUPS, read_archive
+from tests.suite.command import call
+
+ARCHIVE = read_archive()
+EAGER = ""
+COOPERATIVE = "partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor\n"
+STATIC = "group.instance.id=c1\n"
+
+
+def silent(title: str) -> AbstractContextManager[Progress]:
+    return nullcontext(lambda statistics: None)
+
+
+def given(folder: Path, text: str) -> ConsumerGroup:
+    (folder / "consumer.properties").write_text(text)
+    return read_group(folder / "consumer.properties")
+
+
+def advised(folder: Path, before: str, after: str, text: str) -> GroupAdvice:
+    return advise_group(before, after, given(folder, text), ARCHIVE, Decider(ARCHIVE, 60, silent))
+
+
+def possible(advice: GroupAdvice) -> dict[str, str]:
+    """The bugs that are possible after the upgrade, with what they mean."""
+    return {each.bug.ticket: each.harm for each in advice.findings if each.after.status is Status.POSSIBLE}
+
+
+@pytest.mark.parametrize(
+    ("text", "cooperative", "static"),
+    [
+        (EAGER, False, False),
+        (COOPERATIVE + STATIC, True, True),
+        ("partition.assignment.strategy=RangeAssignor, CooperativeStickyAssignor\ngroup.instance.id=\n", False, False),
+    ],
+)
+def test_the_settings_of_consumers_are_read(tmp_path: Path, text: str, cooperative: bool, static: bool) -> None:
+    """A group is cooperative if all assignors support that."""
+    group = given(tmp_path, text)
+    assert (group.cooperative, group.static) == (cooperative, static)
+
+
+def test_what_a_group_of_each_release_can_suffer(tmp_path: Path) -> None:
+    timer = "no ticket: sync timer"
+    stalls = {"KAFKA-12890": STUCK, "KAFKA-13419": STUCK, timer: STUCK}
+    assert possible(advised(tmp_path, "2.8.0", "2.8.0", EAGER)) == stalls
+    assert possible(advised(tmp_path, "2.8.1", "2.8.1", EAGER)) == {"KAFKA-13419": STUCK, timer: STUCK}
+    assert possible(advised(tmp_path, "4.4.0", "4.4.0", EAGER)) == {timer: STUCK}
+    assert possible(advised(tmp_path, "2.6.0", "2.6.0", EAGER)) == {"KAFKA-13419": STUCK}
+    assert possible(advised(tmp_path, "2.1.1", "2.1.1", EAGER)) == {"KAFKA-9752": STUCK, "KAFKA-13419": STUCK}
+    twice = advised(tmp_path, "2.8.0", "2.8.0", COOPERATIVE)
+    assert possible(twice)["KAFKA-12984"] == TWICE
+    sides = {each.bug.ticket: each.side for each in twice.findings}
+    assert (sides["KAFKA-12984"], sides["KAFKA-12890"]) == ("consumers", "brokers")
+
+
+def test_a_bug_that_the_settings_avoid_names_them(tmp_path: Path) -> None:
+    (found,) = [
+        each for each in advised(tmp_path, "2.8.0", "2.8.0", EAGER).findings if each.bug.ticket == "KAFKA-12984"
+    ]
+    assert found.after.status is Status.AVOIDED
+    assert found.after.reason == (
+        "avoided by the settings: no CooperativeStickyAssignor (the default: RangeAssignor decides)"
+    )
+    assert found.after.command.startswith("leadline explore group/2.8.0 -b ")
+
+
+def test_an_upgrade(tmp_path: Path) -> None:
+    advice = advised(tmp_path, "2.8.0", "3.9.1", EAGER)
+    groups = {each.bug.ticket: group_of(each.before, each.after) for each in advice.findings}
+    assert groups["KAFKA-12890"] is groups["KAFKA-13419"] is Group.FIXED
+    assert groups["no ticket: sync timer"] is Group.STAYS
+    said = markdown(group_document(advice))
+    assert f"{STUCK}: KAFKA-12890: fixed" in said
+    assert f"{TWICE}: KAFKA-12984: avoided" in said
+
+
+@pytest.mark.parametrize(
+    ("release", "text", "error"),
+    [
+        (
+            "2.3.0",
+            COOPERATIVE,
+            "--from 2.3.0 does not have a setting of the consumers: Kafka has cooperative=true since",
+        ),
+        ("9.9", EAGER, "--from 9.9: expected a release from 0.10.1.0 on, such as 2.8.1"),
+        ("2.8+claims=all", EAGER, "--from 2.8+claims=all: expected a release"),
+        (
+            "2.8",
+            "partition.assignment.strategy=my.Own\n",
+            "consumer.properties:1: .* has the unknown assignor 'my.Own'",
+        ),
+        (
+            "4.0",
+            "group.protocol=consumer\n",
+            "consumer.properties:1: group.protocol=consumer: only advice on the classic",
+        ),
+    ],
+)
+def test_what_cannot_be_advised_on_is_refused(tmp_path: Path, release: str, text: str, error: str) -> None:
+    with pytest.raises(LeadlineError, match=error.replace("+", r"\+")):
+        advised(tmp_path, release, release, text)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    given(tmp_path, STATIC)
+    run = call("advise", "--from", "2.8.0", "--consumer-config", "consumer.properties", "--json", "-", folder=tmp_path)
+    told = json.loads(run.out)
+    assert (run.code, told["settings"]["static"]) == (0, True)
+    assert {each["ticket"] for each in told["bugs"]} == {
+        bug.ticket for bug in ARCHIVE.of_family(GROUPS).bugs if "group/2.8" in bug.affected
+    }
+    both = call("advise", "--from", "2.8.0", "--consumer-config", "a", "--config", "b", folder=tmp_path)
+    assert (both.code, "--config cannot be used with --consumer-config" in both.err) == (2, True)
+    neither = call("advise", "--from", "2.8.0", folder=tmp_path)
+    assert (neither.code, "--consumer-config" in neither.err) == (2, True)
