@@ -232,7 +232,13 @@ def violating(spec: Spec[object], steps: Sequence[str]) -> list[object] | None:
 
 
 def _of_rules(search: _Search, table: RuleTable) -> Iterator[Change]:
-    """Try changes to a release, and yield them: first changes to one rule, then to several rules, then to settings."""
+    """Try changes to a release, and yield them: first what users can choose in this release, then changes to one rule,
+    then to several rules, then to settings.
+    """
+    for chosen, value in table.choices:
+        answer = _with_rules(search, table, {chosen.name: value})
+        about = f"a choice of {chosen.chosen_by}; {chosen.value(value).sentence}"
+        yield Change("configuration", f"{chosen.name}={value}", answer, about)
     single: list[Change] = []
     for rule, values in table.later_values.items():
         for value in values:

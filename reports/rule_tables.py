@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from leadline.checker.spec import Spec
-from leadline.model.rules import RuleColumn
+from leadline.model.rules import Rule, RuleColumn
 from leadline.reports.kafka.bugs import Bug, fix_of, read_archive
 from leadline.reports.loading import load_spec
 
@@ -28,6 +28,7 @@ class RuleTable:
             bounds.
         tickets_of: a function that returns the tickets of the known bugs that the given rules cause in the spec.
         fixes: the known bugs whose rules the spec has, each with the rules that fix it.
+        choices: the rules whose values users choose in every release, with the names of the other values.
     """
 
     values: Values
@@ -35,6 +36,7 @@ class RuleTable:
     spec_with: Callable[[Values], Spec[object]]
     tickets_of: Callable[[Collection[str]], tuple[str, ...]]
     fixes: Sequence[tuple[Bug, Values]] = ()
+    choices: Sequence[tuple[Rule, str]] = ()
 
     @property
     def later_values(self) -> dict[str, list[str]]:
@@ -82,7 +84,13 @@ def rule_table(spec: Spec[Any]) -> RuleTable | None:
     itself = [base] if column.values != base.values else []
     spec_with, tickets_of = functools.partial(_with_rules, column, base), functools.partial(_tickets, column)
     fixes = [(bug, fix) for bug in _bugs() if (fix := _fix(bug, base, column))]
-    return RuleTable(column.changeable, [*itself, *spec.family.later(base)], spec_with, tickets_of, fixes)
+    choices = [
+        (rule, value.name)
+        for rule in column.table
+        if rule.chosen_by
+        for value in rule.others(column.values[rule.name])
+    ]
+    return RuleTable(column.changeable, [*itself, *spec.family.later(base)], spec_with, tickets_of, fixes, choices)
 
 
 def _fix(bug: Bug, base: RuleColumn, column: RuleColumn) -> Values:

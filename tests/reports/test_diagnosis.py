@@ -95,6 +95,16 @@ def test_a_loss_by_configuration_has_the_configuration_and_no_rule() -> None:
     assert lines(diagnosis) == ["acked_never_lost holds with acks=all: producers wait for every member of the ISR"]
 
 
+def test_what_an_application_can_choose_in_the_release_is_tried_first() -> None:
+    spec = load_spec("txn/3.7-client-2.8").with_bounds({"partitions": 1}).with_properties(["no_aborted_read"])
+    diagnosis = diagnose(ENGINES["compiled"](spec, Limits()), seconds=120)
+    assert diagnosis is not None
+    assert lines(diagnosis)[0] == (
+        "no_aborted_read holds with time_out=re-initialise: a choice of the application; it replaces its producer: "
+        "initTransactions sends InitProducerId"
+    )
+
+
 @pytest.mark.parametrize(
     ("reference", "bounds", "decisive"),
     sampled(
