@@ -45,6 +45,11 @@ def _json(object_of: Callable[[Any], object], indent: int = 2, help: str = "Writ
     return Format(lambda result: json_text(object_of(result), indent=indent), text, "FILE|-")
 
 
+def _matrix_page(tables: Any) -> Any:
+    made, document = _of("matrix_overview"), tables.document
+    return made.with_overview(document, made.overview(document))
+
+
 def _suite_page(run: Any) -> str:
     origin, html = Origin.now(), _of("html.run")
     runs = [
@@ -164,14 +169,12 @@ FORMATS: dict[str, dict[str, Format]] = {
     "matrix": {
         "json": _json(lambda tables: tables.content, indent=0),
         "markdown": Format(
-            lambda tables: _of("document.markdown").markdown(tables.document),
+            lambda tables: _of("document.markdown").markdown(_matrix_page(tables)),
             "Write the tables to standard output as Markdown.",
             metavar="",
         ),
         "html": Format(
-            lambda tables: _of("document.html").document_page(
-                _of("matrix_overview").with_overview(tables.document), Origin.now()
-            ),
+            lambda tables: _of("document.html").document_page(_matrix_page(tables), Origin.now()),
             "Write an HTML page with the tables and the steps that decided each trace.",
         ),
     },

@@ -34,6 +34,7 @@ class KeptResults:
 
     file: Path | None = None
     _known: dict[str, Any] = attrs.field(factory=dict, init=False)
+    _asked: dict[tuple[int, ...], tuple[object, str]] = attrs.field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
         if self.file is None or not self.file.exists():
@@ -62,7 +63,7 @@ class KeptResults:
             LeadlineError: if the file cannot be written.
         """
         digest = hashlib.sha256(f"{spec.name} {code_digest(spec)} {limits}".encode()).hexdigest()
-        if digest in self._known and not reads_outside(spec):
+        if digest in self._known and not self._outside(spec):
             return _result(spec, self._known[digest])
         result = search()
         if not result.interrupted:
@@ -74,6 +75,14 @@ class KeptResults:
                 except OSError as error:
                     raise LeadlineError(f"cannot write {self.file}: {error.strerror}") from error
         return result
+
+    def _outside(self, spec: Spec[Any]) -> str:
+        """Return what `reads_outside` tells, which bounds do not change. It is asked once for the same functions."""
+        functions = (spec.initial_states, spec.within, spec.cut, spec.final, *spec.actions, *spec.properties)
+        key = tuple(map(id, functions))
+        if key not in self._asked:
+            self._asked[key] = functions, reads_outside(spec)  # held, so that their ids are not reused
+        return self._asked[key][1]
 
 
 def _content(result: Result) -> dict[str, Any]:

@@ -49,9 +49,9 @@ def overview(document: Document) -> tuple[Block, ...]:
     return (Paragraph(legend), Items(numbered), Table("releases", ("release", *numbers, "searched"), tuple(rows)))
 
 
-def with_overview(document: Document) -> Document:
+def with_overview(document: Document, shown: tuple[Block, ...]) -> Document:
     """Return a document with its overview at the start, and with details of its legend folded."""
-    if not (shown := overview(document)):
+    if not shown:
         return document
     first = [*itertools.takewhile(lambda block: not isinstance(block, Heading), document.blocks)]
     is_detail = [index > 1 and not is_summary(block) for index, block in enumerate(first)]

@@ -85,10 +85,7 @@ def rule_table(spec: Spec[Any]) -> RuleTable | None:
     spec_with, tickets_of = functools.partial(_with_rules, column, base), functools.partial(_tickets, column)
     fixes = [(bug, fix) for bug in _bugs() if (fix := _fix(bug, base, column))]
     choices = [
-        (rule, value.name)
-        for rule in column.table
-        if rule.chosen_by
-        for value in rule.others(column.values[rule.name])
+        (rule, value.name) for rule in column.table if rule.chosen_by for value in rule.others(column.values[rule.name])
     ]
     return RuleTable(column.changeable, [*itself, *spec.family.later(base)], spec_with, tickets_of, fixes, choices)
 

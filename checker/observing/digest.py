@@ -366,8 +366,13 @@ def _named_by(module: ModuleType) -> Iterator[ModuleType]:
 def _source(module: ModuleType) -> Path | None:
     """Return the path of a module's file, or None if the module does not belong to a spec."""
     name = getattr(module, "__file__", None)
-    path = Path(name).resolve() if name else None
-    return path if path is not None and path.is_file() and origin_of_file(path) is Origin.SPEC else None
+    return _source_file(name) if name else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _source_file(name: str) -> Path | None:
+    path = Path(name).resolve()
+    return path if path.is_file() and origin_of_file(path) is Origin.SPEC else None
 
 
 def _is_ours(path: Path) -> bool:

@@ -82,15 +82,14 @@ def matrix(
     with attempt:
         files.print(tables)
         if not files.on_standard_output:
-            document, short = tables.document, overview(tables.document) if is_shipped else ()
-            is_short = spec is None and bool(short)
-            console().print(
-                document_view(attrs.evolve(document, blocks=short) if is_short else with_overview(document))
-            )
+            document, shown = tables.document, overview(tables.document)
+            is_short = is_shipped and spec is None and bool(shown)
+            blocks = shown if is_short else with_overview(document, shown).blocks
+            console().print(document_view(attrs.evolve(document, blocks=blocks)))
             command = " ".join(["leadline matrix", *([str(file)] if file else [])])
             if is_shipped and spec is None:
                 say(f"why and where, for one of them: {command} --spec SPEC")
-            if short:
+            if is_shipped and shown:
                 say("a known bug, and what to do: leadline bugs TICKET")
             if is_short:
                 say(f"all tables: {command} --markdown, or --html FILE")

@@ -170,7 +170,7 @@ class _SpecSearch:
     def _mend(self, planned: Planned, world: World, item: Property, trace: Trace[Any]) -> None:
         """Find the cause of a violation, add it to the report, and apply its cure."""
         found_after = self._count_time()
-        lowered = world.within(lowered_bounds(world, item, trace, planned.kept))
+        lowered = world.within(lowered_bounds(world, item, trace, planned.kept, self.until))
         found = None
         with suppress(OutOfTime):  # what was found is reported, decided or not
             found = _violation(self._explored(lowered.spec([item.name]), self.hunt.plan.deciding_seconds))
@@ -179,7 +179,12 @@ class _SpecSearch:
         applied_before = {cure.name for cure in world.cures}
         rest = [cure.explaining(item.name) for cure in self._cures if cure.name not in applied_before]
         rest.sort(key=lambda cure: cure.rank)
-        candidates = [cure for cure in rest if not allows(lowered.having(cure).spec([item.name]), trace)]
+        candidates = [
+            cure
+            for cure in rest
+            if (cure.rank == KNOWN or time.monotonic() < self.until)
+            and not allows(lowered.having(cure).spec([item.name]), trace)
+        ]
         fixes, decided = self._fixes(lowered, item, rest, candidates)
         applied = fixes if len(fixes) > 1 and decided == "together" else fixes[:1]
         first = applied[0] if applied else None
@@ -253,6 +258,7 @@ class _SpecSearch:
     def _answer(self, world: World, item: Property) -> Answer:
         doing = f", with {' and '.join(cure.name for cure in world.cures)}"
         try:
+            self._within(self.hunt.plan.deciding_seconds)  # a spec is not made in vain
             result = self._explored(world.spec([item.name]), self.hunt.plan.deciding_seconds, doing)
         except OutOfTime:
             return "not decided"
@@ -282,13 +288,14 @@ def _cpu_seconds() -> float:
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
-def lowered_bounds(world: World, item: Property, trace: Trace[Any], kept: frozenset[str]) -> Values:
-    """Return the bounds of a world, each lowered as far as the steps of a trace allow.
+def lowered_bounds(world: World, item: Property, trace: Trace[Any], kept: frozenset[str], until: float) -> Values:
+    """Return the bounds of a world, each lowered as far as the steps of a trace allow, until the time is used up.
 
     Parameters:
         world: the world in which the trace was found.
         item: the property that the trace violates.
         kept: the names of the bounds that belong to the configuration. Of these, only those in `_LOWERED` are lowered.
+        until: the time at which the hunt ends, as returned by `time.monotonic`.
     """
     bounds = dict(world.bounds)
     own = attrs.asdict(world.spec([item.name]).bounds)
@@ -296,6 +303,8 @@ def lowered_bounds(world: World, item: Property, trace: Trace[Any], kept: frozen
         if not _is_number(value) or value == 0 or (name in kept and name not in _LOWERED):
             continue
         for lower in range(value if value > 0 else _MOST_OF_UNLIMITED):
+            if time.monotonic() >= until:
+                return bounds
             fewer = world.within({**bounds, name: lower})
             if _allows(fewer, item, trace):
                 bounds[name] = lower

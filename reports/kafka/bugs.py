@@ -19,6 +19,7 @@ from typing import Any, Literal
 import attrs
 import cattrs
 
+from leadline.checker.bounds import change_bounds
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
@@ -348,13 +349,13 @@ def _as_released(bug: Bug, name: str) -> Spec[object]:
 
 def _bounds_of(bug: Bug, spec: Spec[Any]) -> Any:
     """Return the bounds with which the archive searches a release for a bug."""
-    return _with_defaults(spec.name).with_bounds(bug.bounds_for(spec.name)).bounds
+    return change_bounds(_defaults(spec.name), bug.bounds_for(spec.name))
 
 
 @functools.cache
-def _with_defaults(name: str) -> Spec[Any]:
-    """Return the spec of a release with its default bounds."""
-    return load_spec(name)
+def _defaults(name: str) -> Any:
+    """Return the default bounds of a release."""
+    return load_spec(name).bounds
 
 
 def _is_possible(needed: Any, spec: Spec[Any]) -> bool:

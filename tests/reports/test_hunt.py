@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import re
 import time
@@ -422,7 +423,8 @@ def test_bounds_are_lowered_as_far_as_the_trace_allows(tmp_path: Path, monkeypat
         states += spec.take(heat, states[-1])
     world = World("boiler.py", {"heats": 5, "leaks": 3})
     trace = Trace(spec, states, [heat, heat], spec.checks[0])
-    assert lowered_bounds(world, spec.checks[0], trace, frozenset()) == {"heats": 2, "leaks": 0}
+    assert lowered_bounds(world, spec.checks[0], trace, frozenset(), math.inf) == {"heats": 2, "leaks": 0}
+    assert lowered_bounds(world, spec.checks[0], trace, frozenset(), time.monotonic()) == {"heats": 5, "leaks": 3}
 
 
 KAFKA_PLAN = shipped_plan(base_spec("kafka/4.3")) or Path()

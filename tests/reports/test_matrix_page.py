@@ -112,7 +112,7 @@ def test_an_overview_counts_the_configurations_and_calls_nothing_kept_that_is_no
 
 
 def test_a_page_begins_with_the_overview_and_folds_the_details_of_its_legend() -> None:
-    document, shown = _tables(), with_overview(_tables())
+    document, shown = _tables(), with_overview(_tables(), overview(_tables()))
     assert shown.blocks[1:4] == overview(document)
     (fold,) = (block for block in shown.blocks if isinstance(block, Fold))
     assert fold.blocks == (document.blocks[2],)

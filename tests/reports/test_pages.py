@@ -42,6 +42,7 @@ from leadline.reports.matrix import (
     summary,
 )
 from leadline.reports.matrix_document import matrix_document
+from leadline.reports.matrix_overview import overview, with_overview
 from leadline.reports.stored_tables import stored_tables
 from leadline.reports.suite import ANSWERS, SuiteRun, read_suite
 from tests.suite.command import call
@@ -230,7 +231,7 @@ def test_a_page_of_a_matrix_is_its_stored_tables(matrix: Path) -> None:
     tables = stored_tables(matrix)
     text = (PROJECT / "reports" / "pages" / PAGES[matrix]).read_text()
     assert tables is not None
-    assert text == markdown(tables.document)
+    assert text == markdown(with_overview(tables.document, overview(tables.document)))
     headings = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
     assert headings == [configuration.name for configuration in read_matrix(matrix).configurations]
     for section in text.split("\n## ")[1:]:
@@ -335,7 +336,9 @@ def violated_on_the_pages() -> dict[str, set[str]]:
 
 
 def table_rows(page: str) -> Iterator[list[str]]:
-    for line in (PROJECT / "reports" / "pages" / page).read_text().splitlines():
+    """The rows of the tables of verdicts, without the overview at the start of a page."""
+    _, _, verdicts = (PROJECT / "reports" / "pages" / page).read_text().partition("\n## ")
+    for line in verdicts.splitlines():
         if line.startswith("|"):
             yield [cell.strip(" `") for cell in line.strip("|").split("|")]
 
