@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -106,7 +107,8 @@ def story_of(trace: Trace[Any]) -> Story:
     """Return the story of a trace."""
     ending, reasons = tuple[str, ...](), tuple[str, ...]()
     if (about := trace.about) is not None:
-        source = [f"source: {about.source}"] if about.source else []
+        articles = " (seeds are articles: invariants/README.md)" if re.search(r"\bseeds? \d{3}", about.source) else ""
+        source = [f"source: {about.source}{articles}"] if about.source else []
         reasons = tuple(map(visible, (*trace.complaints, *future(trace))))
         ending = (visible(ending_of(about.name, about.kind, about.sentence)), *reasons, *map(visible, source))
     spec = trace.spec

@@ -129,7 +129,7 @@ quorum's ISR, from which leaders are elected, have the same records below its hi
     offset 0 is below the high watermark 1 of broker 0, which has m0@1 there; broker 1 of the
     quorum's ISR has no record there
     source: seed 004: a leader elected from the ISR has every record below HW; TLA+ specification,
-    StrongIsr
+    StrongIsr (seeds are articles: invariants/README.md)
 """
     )
 
