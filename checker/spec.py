@@ -89,7 +89,8 @@ class Spec(Generic[S]):
         rests_on: the names of witnesses in `properties`, on which *holds* rests: the situations that the properties are
             about. If one of them is not reached, the search says nothing about it, and no property holds.
         fairness: the fairness of actions, keyed by name, where it differs from `Action.fair`. An empty string means
-            that the action is not fair.
+            that the action is not fair. A key that is a tuple of names makes a group of actions fair, of which one has
+            to be taken, in addition to what each action has (``WF(A or B)`` in TLA+).
         cut: a predicate of a state, or None. It is true if a step of a healing or fair action is blocked only by a
             bound of the search, which the modelled system does not have. Such a state is open; see `is_open`.
         family: the family to which the spec belongs, or None. Engines ignore it.
@@ -114,7 +115,7 @@ class Spec(Generic[S]):
     drawing: Drawing[S] | None = None
     optional: Sequence[Property] = ()
     rests_on: Sequence[str] = ()
-    fairness: Mapping[str, str] = attrs.field(factory=dict)
+    fairness: Mapping[Any, str] = attrs.field(factory=dict)
     cut: Callable[[S], bool] | None = None
     family: Any = None
     column: Any = None
@@ -183,10 +184,24 @@ class Spec(Generic[S]):
         if not isinstance(self.fairness, Mapping):
             raise SpecError(f"spec {self.name}: fairness must map names of actions to values in {tuple(FAIRNESS)}")
         known = {action.name: action for action in self.actions}
-        for name, fair in self.fairness.items():
-            if name not in known:
-                raise SpecError(f"spec {self.name}: fairness names an unknown action {name!r}{nearest(name, known)}")
-            check_fairness(name, [*known[name].domains, *known[name].drawn], fair, known[name].effect)
+        for names, fair in self.fairness.items():
+            group = names if isinstance(names, tuple) else (names,)
+            for name in group:
+                if name not in known:
+                    unknown = f"fairness names an unknown action {name!r}{nearest(str(name), known)}"
+                    raise SpecError(f"spec {self.name}: {unknown}")
+                check_fairness(name, [*known[name].domains, *known[name].drawn], fair, known[name].effect)
+            if isinstance(names, tuple):
+                self._check_group(names, fair)
+
+    def _check_group(self, names: tuple[str, ...], fair: str) -> None:
+        owner = f"spec {self.name}: fairness of the group {', '.join(names)}"
+        if len(set(names)) < len(names) or len(names) < 2:
+            raise SpecError(f"{owner}: a group must consist of two or more different actions")
+        if not fair or fair.endswith(" each"):
+            raise SpecError(
+                f"{owner} must be 'weak', 'strong', or one of them with parameters, as in 'weak each client'"
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave out the family and the column, which engines do not need, and which need not be picklable."""
@@ -196,6 +211,11 @@ class Spec(Generic[S]):
     def fair(self, action: Action[S, ...]) -> str:
         """Return the fairness of an action; see `leadline.checker.action.FAIRNESS`."""
         return self.fairness.get(action.name, action.fair)
+
+    @property
+    def fair_groups(self) -> list[tuple[tuple[str, ...], str]]:
+        """The groups of actions in `fairness`: the names of the actions, and the fairness of the group."""
+        return [(names, fair) for names, fair in self.fairness.items() if isinstance(names, tuple)]
 
     @property
     def checks(self) -> tuple[Property, ...]:

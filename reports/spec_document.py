@@ -133,7 +133,12 @@ def _future(spec: Spec[object], action: Action[object, ...]) -> str:
     """Return text about the fairness and the effect of an action. For most actions, it is empty."""
     strength, _, each = spec.fair(action).partition(" ")
     fairness = f"{strength}ly fair{', each instance' if each else ''}" if strength else ""
-    return ", ".join(filter(None, [fairness, action.effect]))
+    groups = [
+        f"{fair.partition(' ')[0]}ly fair together with {', '.join(name for name in names if name != action.name)}"
+        for names, fair in spec.fair_groups
+        if action.name in names
+    ]
+    return ", ".join(filter(None, [fairness, *groups, action.effect]))
 
 
 def _property(spec: Spec[object], item: Property) -> dict[str, str]:

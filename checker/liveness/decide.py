@@ -180,10 +180,12 @@ def _taken(graph: StateGraph[S], component: set[int], quiet: bool) -> set[Condit
     """Return the fairness conditions that are taken by steps between states of a component; see
     `leadline.checker.liveness.fairness`.
     """
-    taken = {
-        graph.conditions[instance] for index in component for instance, _ in _inside(graph, component, quiet, index)
+    return {
+        condition
+        for index in component
+        for instance, _ in _inside(graph, component, quiet, index)
+        for condition in graph.conditions[instance]
     }
-    return {condition for condition in taken if condition is not None}
 
 
 def _inside(
@@ -203,7 +205,7 @@ def _needs(graph: StateGraph[S], component: set[int], quiet: bool, again: set[in
             (index, target)
             for index in component
             for instance, target in _inside(graph, component, quiet, index)
-            if graph.conditions[instance] == condition
+            if condition in graph.conditions[instance]
         }
         idle = {index for index in component if condition not in graph.enabled[index]}
         needs.append(Need(idle if not condition.strong else (), steps))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Generic, TypeVar
 
 import attrs
 
 from leadline.checker.action import ActionInstance
-from leadline.checker.liveness.fairness import Condition, condition_of
+from leadline.checker.liveness.fairness import Condition, conditions_of
 from leadline.checker.spec import Spec
 
 S = TypeVar("S")
@@ -24,7 +25,7 @@ class StateGraph(Generic[S]):
         steps: for each state, its steps in the order of the spec's actions. Each step is a pair (action instance, index
             of the next state).
         open_states: the indices of the states whose steps are not all known; see `Spec.is_open`.
-        conditions: the fairness condition of each action instance in `steps`, or None if its action is not fair.
+        conditions: the fairness conditions of each action instance in `steps`.
         enabled: for each state, the fairness conditions that are enabled in it.
     """
 
@@ -33,7 +34,7 @@ class StateGraph(Generic[S]):
     initials: list[int]
     steps: list[list[tuple[ActionInstance[S], int]]]
     open_states: set[int]
-    conditions: dict[ActionInstance[S], Condition | None]
+    conditions: dict[ActionInstance[S], tuple[Condition, ...]]
     enabled: list[frozenset[Condition]]
 
     @classmethod
@@ -53,8 +54,10 @@ class StateGraph(Generic[S]):
             steps.append([(instance, target) for instance, target in after if target != index])
             if spec.is_open(state):
                 open_states.add(index)
-        conditions = {instance: condition_of(spec, instance) for instance in {each for row in steps for each, _ in row}}
-        enabled = [frozenset(filter(None, (conditions[instance] for instance, _ in each))) for each in steps]
+        conditions = {
+            instance: conditions_of(spec, instance) for instance in {each for row in steps for each, _ in row}
+        }
+        enabled = [frozenset(chain.from_iterable(conditions[instance] for instance, _ in each)) for each in steps]
         return cls(spec, found, [number[state] for state in spec.initials()], steps, open_states, conditions, enabled)
 
     def where(self, holds: Callable[[S], bool]) -> set[int]:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import attrs
 
 from leadline.checker.action import Identity
-from leadline.checker.liveness.fairness import Condition, condition_of, disturbs, heals
+from leadline.checker.liveness.fairness import Condition, conditions_of, disturbs, heals
 from leadline.checker.properties import Kind, Property
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
@@ -21,6 +21,7 @@ MOST_SEARCHED = 1_000
 
 WEAK = "it is only weakly fair"
 PART = "its action is fair, but not for each instance"
+GROUP = "it is fair only together with others: {}"
 
 
 @attrs.frozen
@@ -63,20 +64,22 @@ def neglected(trace: Trace[S]) -> list[Neglected]:
     taken: set[Identity] = set()
     shown: dict[Identity, tuple[str, Identity, bool, Condition | None]] = {}
     sentences: dict[Identity, set[str]] = defaultdict(set)
-    parts: set[Identity] = set()  # the instances of fair actions that have no fairness condition of their own
+    parts: dict[Identity, str] = {}  # why a fairness condition says nothing about a part of what it is about
     for before, after in pairs:
         here = set[Identity]()
         for instance, successor in spec.successors(before):
             if successor == before:
                 continue
-            condition, disturbing = condition_of(spec, instance), disturbs(instance)
+            conditions, disturbing = conditions_of(spec, instance), disturbs(instance)
             whole, own = instance.identity_by(()), instance.identity
             shown.setdefault(whole, (instance.action.name, whole, disturbing, None))
             shown.setdefault(own, (repr(instance), whole, disturbing, None))
-            if condition is not None:
-                shown[condition.identity] = condition.name, whole, disturbing, condition
-                parts |= {own} - {condition.identity}
-            names = {whole, own, *([] if condition is None else [condition.identity])}
+            for declared in conditions:
+                of = declared.identity if declared.is_group else whole
+                shown[declared.identity] = declared.name, of, disturbing, declared
+                for part in (own, whole) if declared.is_group else (own,):
+                    parts.setdefault(part, GROUP.format(declared.name) if declared.is_group else PART)
+            names = {whole, own, *(declared.identity for declared in conditions)}
             here |= names
             for each in names:
                 sentences[each].add(instance.sentence)
@@ -90,7 +93,7 @@ def neglected(trace: Trace[S]) -> list[Neglected]:
         is_part = each != whole and whole not in taken and not unfair
         if each not in taken and not is_part:
             (sentence,) = sentences[each] if len(sentences[each]) == 1 else ("",)
-            why = "" if unfair else WEAK if condition is not None else PART if each in parts else ""
+            why = "" if unfair else WEAK if condition is not None else parts.get(each, "")
             found.append((not unfair, disturbing, Neglected(name, always, len(states) == 1, unfair, sentence, why)))
     return [item for _, _, item in sorted(found, key=lambda each: each[:2])]
 

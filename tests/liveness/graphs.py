@@ -23,6 +23,9 @@ from leadline.checker import (
 )
 from leadline.checker.action import FAIRNESS, Action
 
+GROUPS = ("weak", "strong", "weak each instance", "strong each instance")
+"""The fairness of a group of actions."""
+
 
 @attrs.frozen
 class Node:
@@ -34,7 +37,7 @@ class Drawn:
     """A random graph: the initial states, and the steps of two instances of each of three actions.
 
     `fair` and `effects` are those of the actions. `p` and `q` are the states in which two predicates are true, and
-    `cut` those in which a bound blocks a step.
+    `cut` those in which a bound blocks a step. `group` has the numbers of two actions, and their fairness as one.
     """
 
     size: int
@@ -45,6 +48,7 @@ class Drawn:
     p: frozenset[int]
     q: frozenset[int]
     cut: frozenset[int]
+    group: tuple[int, int, str] | None = None
 
 
 def drawn(seed: int, most: int = 5) -> Drawn:
@@ -64,6 +68,11 @@ def drawn(seed: int, most: int = 5) -> Drawn:
 
     effects = tuple(chance.choice(["", "", "healing", "perturbing"]) for _ in range(3))
     fair = tuple("" if effect == "perturbing" else chance.choice(list(FAIRNESS)) for effect in effects)
+    can_be_fair = [number for number, effect in enumerate(effects) if effect != "perturbing"]
+    group = None
+    if len(can_be_fair) > 1 and seed % 2:
+        one, other = random.Random(seed).sample(can_be_fair, 2)
+        group = (one, other, random.Random(seed).choice(GROUPS))
     return Drawn(
         size=size,
         initials=tuple(sorted({chance.randrange(size) for _ in range(chance.choice([1, 1, 2]))})),
@@ -73,17 +82,20 @@ def drawn(seed: int, most: int = 5) -> Drawn:
         p=some(0.5),
         q=some(0.4),
         cut=some(0.1) if chance.random() < 0.3 else frozenset(),
+        group=group,
     )
 
 
 def spec_of(graph: Drawn, *, draws: bool = False) -> Spec[Node]:
     """The graph as a spec. If `draws` is set, the actions draw their instances from the state."""
+    groups = [] if graph.group is None else [graph.group]
     return Spec(
         name="graph",
         initial_states=lambda bounds: [Node(index) for index in graph.initials],
         actions=[_action(graph, number, draws) for number in range(3)],
         properties=properties_of(graph),
         cut=(lambda state: state.at in graph.cut) if graph.cut else None,
+        fairness={(f"move{one}", f"move{other}"): fair for one, other, fair in groups},
     )
 
 
@@ -189,10 +201,14 @@ def _is_possible(graph: Drawn, edges: set[tuple[int, int, int, int]], chosen: se
     reach = _closure(graph.size, {(before, after) for before, after, _, _ in inside})
     if not all(reach[before][after] for before in chosen for after in chosen):
         return False
-    for number, fair in enumerate(graph.fair):
+    declared = [({number}, fair) for number, fair in enumerate(graph.fair)]
+    if graph.group is not None:
+        one, other, fair = graph.group
+        declared.append(({one, other}, fair))
+    for numbers, fair in declared:
         for instances in [{0, 1}] if fair in ("weak", "strong") else [{0}, {1}] if fair else []:
-            enabled = {before for before, _, n, i in edges if n == number and i in instances and before in chosen}
-            taken = any(n == number and i in instances for _, _, n, i in inside)
+            enabled = {before for before, _, n, i in edges if n in numbers and i in instances and before in chosen}
+            taken = any(n in numbers and i in instances for _, _, n, i in inside)
             if not taken and (enabled if fair.startswith("strong") else enabled == chosen):
                 return False
     return True

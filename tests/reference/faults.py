@@ -109,8 +109,8 @@ def returned_states_are_dropped() -> None:
 def conditions_are_text() -> None:
     original = fairness.Condition
 
-    def made(identity: object, strong: bool, name: str) -> fairness.Condition:
-        return original(cast(Any, name), strong, name)
+    def made(identity: object, strong: bool, name: str, is_group: bool) -> fairness.Condition:
+        return original(cast(Any, name), strong, name, is_group)
 
     _set(fairness, "Condition", made)
 
@@ -122,10 +122,10 @@ def conditions_are_text_of_any_order() -> None:
     of = graph.StateGraph.of
 
     class OfTexts(dict[ActionInstance[Any], Any]):
-        """The condition of each instance, which depends on the text of this one, although another one is equal."""
+        """The conditions of each instance, which depend on the text of this one, although another one is equal."""
 
         def __getitem__(self, instance: ActionInstance[Any]) -> Any:
-            return fairness.condition_of(self.spec, instance)
+            return fairness.conditions_of(self.spec, instance)
 
         spec: Spec[Any]
 

@@ -528,6 +528,9 @@ def _domain(made: Model, name: str) -> str:
 def _many_conditions(made: Model) -> None:
     """Add actions with more than sixty fairness conditions, of which few are enabled at a time."""
     chance = made.chance
+    if chance.random() < 0.6:
+        fair = chance.choice(("weak", "strong", "weak each k", "strong each k"))
+        made.settings.append(f"fairness={{('many0', 'many1'): {fair!r}}}")
     for number in range(2):
         strength = chance.choice(("weak", "strong"))
         guard = chance.choice(("k % 3 == s.n", "k % 2 == s.n % 2", "k == s.n * 7", "k < 40 or s.n == 1"))

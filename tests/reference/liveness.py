@@ -1,7 +1,7 @@
 """Liveness by definition.
 
 A behaviour that violates a property stays, from some time on, in a strongly connected set of states that satisfies all
-fairness conditions, or it stops in one state, which is such a set too. A condition is (strong, action, values). It is
+fairness conditions, or it stops in one state, which is such a set too. A condition is (strong, actions, values). It is
 enabled in a state if one of its instances has a step that changes the state, and taken by a pair of different states if
 one of its instances leads from the first to the second.
 """
@@ -52,8 +52,7 @@ class Graph:
                     self.quiet[index].add(target)
                 if effect == "healing":
                     self.healed_by[index].add(target)
-                condition = rules.condition(instance)
-                conditions = set() if condition is None else {condition}
+                conditions = rules.conditions_of(instance)
                 self.taken.setdefault((index, target), set()).update(conditions)
                 self.enabled[index] |= conditions
 

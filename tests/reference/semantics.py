@@ -46,6 +46,7 @@ class Rules:
         self.spec = spec
         self.places = Places()
         self.conditions = [_fairness(spec, action) for action in spec.actions]
+        self.groups = [(names, _parts(fair)) for names, fair in spec.fairness.items() if isinstance(names, tuple)]
         self.fixed: list[list[dict[str, Any]]] = []
         self.properties: list[tuple[str, Property, dict[str, Any]]] = []
 
@@ -142,14 +143,17 @@ class Rules:
                 raise Refused(f"{action.name} yields {after!r}")
         return found
 
-    def condition(self, instance: Instance) -> tuple[Any, ...] | None:
-        """Return the fairness condition of an instance as (strong, action, values), or None."""
-        fair = self.conditions[instance.action]
-        if fair is None:
-            return None
-        strong, names = fair
-        values = instance.values if names is None else tuple((name, key(instance.arguments[name])) for name in names)
-        return strong, instance.action, values
+    def conditions_of(self, instance: Instance) -> set[tuple[Any, ...]]:
+        """Return the fairness conditions of an instance, each as (strong, actions, values)."""
+        own, action = self.conditions[instance.action], self.spec.actions[instance.action].name
+        found = set() if own is None else {(own[0], action, self._told_apart(instance, own[1]))}
+        groups = {
+            (fair[0], names, self._told_apart(instance, fair[1])) for names, fair in self.groups if action in names
+        }
+        return found | groups
+
+    def _told_apart(self, instance: Instance, names: list[str] | None) -> tuple[Any, ...]:
+        return instance.values if names is None else tuple((name, key(instance.arguments[name])) for name in names)
 
     def is_true(self, entry: tuple[str, Property, dict[str, Any]], *states: Any) -> bool:
         """Return whether a property is true, apart from its premise."""
@@ -214,8 +218,10 @@ def _as_bool(outcome: object, name: str) -> bool:
 def _fairness(spec: Spec[Any], action: Action[Any, ...]) -> tuple[bool, list[str] | None] | None:
     """Return (whether it is strong, the parameters whose values are told apart), or None. None stands for all."""
     fair = spec.fairness.get(action.name, action.fair)
-    if not fair:
-        return None
+    return _parts(fair) if fair else None
+
+
+def _parts(fair: str) -> tuple[bool, list[str] | None]:
     strength, _, each = fair.partition(" ")
     if not each:
         return strength == "strong", []

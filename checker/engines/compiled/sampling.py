@@ -19,7 +19,7 @@ from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.compiled.state_graph import PackedGraph
 from leadline.checker.engines.learning.calls import NotRecorded
 from leadline.checker.engines.learning.verification import draws
-from leadline.checker.liveness.fairness import condition_of, disturbs
+from leadline.checker.liveness.fairness import conditions_of, disturbs
 from leadline.checker.settings import Tuning
 from leadline.checker.values import refusal, same
 
@@ -98,7 +98,7 @@ def check_steps(graph: PackedGraph[S]) -> int:
     def described(
         instance: ActionInstance[S], after: list[int]
     ) -> tuple[ActionInstance[S], object, bool, tuple[int, ...]]:
-        return instance, condition_of(spec, instance), disturbs(instance), tuple(after)
+        return instance, conditions_of(spec, instance), disturbs(instance), tuple(after)
 
     chosen = sample(expander.store.count, expander.tuning)
     for index in chosen:

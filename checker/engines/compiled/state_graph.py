@@ -5,6 +5,7 @@ The steps are generated again after the search, from the learned transition tabl
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
@@ -18,7 +19,7 @@ from leadline.checker.engines.compiled import graph_loops, kernel
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.learning.arrays import Flags
 from leadline.checker.errors import SpecError
-from leadline.checker.liveness.fairness import condition_of, disturbs
+from leadline.checker.liveness.fairness import conditions_of, disturbs
 from leadline.checker.result import Stop, StopKind
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
@@ -97,16 +98,17 @@ class PackedGraph(Generic[S]):
 
 
 def _conditions(spec: Spec[S], instances: Sequence[ActionInstance[S]]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the bit of each action instance's fairness condition, and the bits of all strong conditions."""
-    of_instances = [condition_of(spec, instance) for instance in instances]
-    number = {condition: place for place, condition in enumerate(dict.fromkeys(filter(None, of_instances)))}
+    """Return the bits of each action instance's fairness conditions, and the bits of all strong conditions."""
+    of_instances = [conditions_of(spec, instance) for instance in instances]
+    number = {condition: place for place, condition in enumerate(dict.fromkeys(itertools.chain(*of_instances)))}
     words = len(number) // 64 + 1
     bits, strong = np.zeros((len(instances), words), np.uint64), np.zeros(words, np.uint64)
-    for place, condition in enumerate(of_instances):
-        if condition is not None:
-            word, bit = divmod(number[condition], 64)
-            bits[place, word] = np.uint64(1) << np.uint64(bit)
-            strong[word] |= bits[place, word] if condition.strong else np.uint64(0)
+    for place, conditions in enumerate(of_instances):
+        for condition in conditions:
+            word, number_in_word = divmod(number[condition], 64)
+            bit = np.uint64(1) << np.uint64(number_in_word)
+            bits[place, word] |= bit
+            strong[word] |= bit if condition.strong else np.uint64(0)
     return bits, strong
 
 
@@ -114,7 +116,7 @@ def _generate(expander: Expander[S], rows: Rows, settled: Flags) -> None:
     """Generate the steps of all states, in blocks; see `PackedGraph`."""
     spec, filled, first = expander.tables.spec, 0, 0
     (starts, targets, labels), count = rows, len(settled)
-    is_fair = np.array([bool(spec.fair(instance.action)) for instance in spec.instances])
+    is_fair = np.array([bool(conditions_of(spec, instance)) for instance in spec.instances])
     workers, tuning = expander.workers, expander.tuning
     wanted = np.zeros(len(expander.tables.step_checks), np.bool_)
     while first < count:
