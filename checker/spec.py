@@ -22,6 +22,7 @@ from leadline.checker.door import (
     STEPS,
     VALUES,
     VERDICT,
+    Gives,
     admit,
     guarded,
     mapping,
@@ -119,6 +120,7 @@ class Spec(Generic[S]):
     cut: Callable[[S], bool] | None = None
     family: Any = None
     column: Any = None
+    _checked: tuple[object, ...] = attrs.field(default=(), repr=False)
 
     def __attrs_post_init__(self) -> None:
         for name in ("actions", "properties", "optional", "rests_on"):  # pyright would ignore converters
@@ -151,13 +153,7 @@ class Spec(Generic[S]):
             for name in names:
                 if names.count(name) > 1:
                     raise SpecError(f"spec {self.name}: two {kind} are named {name!r}")
-        refuse_dropped(f"spec {self.name}: initial_states", self.initial_states, STATES)
-        for action in self.actions:
-            refuse_dropped(f"action {action.name}", action.function, STEPS)
-            for domain in filter(callable, (*action.domains.values(), *action.drawn.values())):
-                refuse_dropped(f"action {action.name}: a domain", domain, VALUES)
-        for item in (*self.properties, *self.optional):
-            refuse_dropped(item.owner, item.function, REASONS)
+        self._refuse_dropped()
         self._check_fairness()
         witnesses = [item.name for item in self.properties if item.kind.is_witness]
         for name in self.rests_on:
@@ -179,6 +175,22 @@ class Spec(Generic[S]):
             if type(value) not in (int, bool, str):
                 raise SpecError(f"spec {self.name}: bound {name} must be an int, a bool or a str, not {value!r}")
         check_relations(self.bounds)
+
+    def _refuse_dropped(self) -> None:
+        """Check the functions of a new spec. A copy of a spec, with other bounds for example, has most of them from it:
+        to check these again would take most of the time of a copy.
+        """
+        given: list[tuple[str, object, Gives]] = [(f"spec {self.name}: initial_states", self.initial_states, STATES)]
+        for action in self.actions:
+            given.append((f"action {action.name}", action.function, STEPS))
+            domains = filter(callable, (*action.domains.values(), *action.drawn.values()))
+            given += [(f"action {action.name}: a domain", domain, VALUES) for domain in domains]
+        given += [(item.owner, item.function, REASONS) for item in (*self.properties, *self.optional)]
+        checked = set(map(id, self._checked))
+        for owner, function, gives in given:
+            if id(function) not in checked:
+                refuse_dropped(owner, function, gives)
+        object.__setattr__(self, "_checked", tuple(function for _, function, _ in given))
 
     def _check_fairness(self) -> None:
         if not isinstance(self.fairness, Mapping):
@@ -205,7 +217,8 @@ class Spec(Generic[S]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave out the family and the column, which engines do not need, and which need not be picklable."""
-        names = [field.name for field in attrs.fields(type(self)) if field.name not in ("family", "column")]
+        left_out = ("family", "column", "_checked")
+        names = [field.name for field in attrs.fields(type(self)) if field.name not in left_out]
         return functools.partial(type(self), **{name: getattr(self, name) for name in names}), ()
 
     def fair(self, action: Action[S, ...]) -> str:
