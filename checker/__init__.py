@@ -38,6 +38,7 @@ from leadline.checker.properties import (
     step_witness,
     witness,
 )
+from leadline.checker.refinement import refines
 from leadline.checker.result import Limits, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.state import component, constant
@@ -82,6 +83,7 @@ __all__ = [
     "product",
     "put",
     "recoverable",
+    "refines",
     "step_invariant",
     "step_witness",
     "subsets",

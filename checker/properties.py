@@ -143,6 +143,8 @@ class Property:
         arguments: for an instance, the value of each parameter, keyed by its name.
         at_rest: for an invariant, whether it applies only to states at rest; see `Spec.is_at_rest`. Only
             `Spec.complaint` takes this into account.
+        initially: a function that takes an initial state, and returns why the spec must not begin there, or an empty
+            string; or None. The spec is refused if there is a reason.
     """
 
     name: str
@@ -158,6 +160,7 @@ class Property:
     declared: Property | None = None
     arguments: Mapping[str, object] = attrs.field(factory=dict)
     at_rest: bool = False
+    initially: Callable[[Any], str] | None = None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """Return how to pickle the property. The two constants of this module, which engines compare by identity, stay
