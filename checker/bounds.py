@@ -122,9 +122,14 @@ def check(text: str) -> Callable[[Callable[[B], bool]], Callable[[B], bool]]:
     return decorate
 
 
+def relations(bounds: object) -> list[tuple[str, Callable[[Any], bool]]]:
+    """Return the methods that are decorated with `check`, each with the text of its relation."""
+    cls: type = type(bounds)
+    return _relations_of(cls)
+
+
 @functools.cache
-def relations(bounds: type) -> list[tuple[str, Callable[[Any], bool]]]:
-    """Return the methods of a class that are decorated with `check`, each with the text of its relation."""
+def _relations_of(bounds: type) -> list[tuple[str, Callable[[Any], bool]]]:
     names = dict.fromkeys(name for cls in reversed(bounds.__mro__) for name in vars(cls))
     members = [inspect.getattr_static(bounds, name) for name in names]
     return [(getattr(member, _RELATION), member) for member in members if hasattr(member, _RELATION)]
@@ -136,7 +141,7 @@ def check_relations(bounds: object) -> None:
     Raises:
         SpecError: if a relation is false, raises an exception or does not return a bool.
     """
-    for text, relation in relations(type(bounds)):
+    for text, relation in relations(bounds):
         owner = f"the relation {text!r} between bounds"
         if not verdict(owner, relation, guarded(owner, functools.partial(relation, bounds))):
             given = bounds_text({name: value for name, value, *_ in describe_bounds(bounds)})

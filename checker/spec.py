@@ -489,10 +489,10 @@ class Spec(Generic[S]):
                 f"spec {self.name}: within is false in every initial state with {self.named_bounds}, so nothing would "
                 f"be searched{place(self.within)}"
             )
-        for item in self.properties:
-            for state in found if item.initially is not None else ():
-                if why := guarded(item.owner, functools.partial(item.initially, state)):
-                    raise SpecError(f"spec {self.name}: {item.name}: the initial state {visible(str(state))}: {why}")
+        for item, state in itertools.product(self.properties, found):
+            asked = item.initially
+            if asked is not None and (why := guarded(item.owner, functools.partial(asked, state))):
+                raise SpecError(f"spec {self.name}: {item.name}: the initial state {visible(str(state))}: {why}")
         return tuple(in_order(found) if isinstance(returned, Set) else found)  # a set has no order
 
     def take(self, instance: ActionInstance[S], state: S) -> list[S]:

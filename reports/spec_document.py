@@ -43,7 +43,7 @@ def spec_object(spec: Spec[object]) -> dict[str, Any]:
             }
             for name, value, text, allowed in describe_bounds(spec.bounds)
         ],
-        "relations": [text for text, _ in relations(type(spec.bounds))],
+        "relations": [text for text, _ in relations(spec.bounds)],
         "actions": [
             {
                 "action": f"{action.name}({', '.join((*action.domains, *action.drawn))})",
