@@ -20,6 +20,7 @@ from leadline.model.group.classic.state import (
     PREPARING,
     REJOINING,
     STABLE,
+    SYNCING,
     UNJOINED,
     Classic,
 )
@@ -218,6 +219,49 @@ def settled(state: Classic) -> bool:
         if client.owned != member.assignment:
             return False
     return all(any(p in client.owned for client in state.clients) for p in range(state.bounds.partitions))
+
+
+# --- the scenarios of the articles ------------------------------------------------------------------------------------
+
+
+@witness("a consumer is down, and the others are a stable group of a later generation that reads all partitions")
+def others_read_all(state: Classic) -> bool:
+    reading = [client for client in state.clients if client.generation == state.group.generation]
+    owned = {partition for client in reading if client.phase == CONSUMING for partition in client.owned}
+    gone = any(client.phase == DOWN for client in state.clients)
+    later = state.group.state == STABLE and state.group.generation > 1
+    return gone and later and len(owned) == state.bounds.partitions
+
+
+@witness("a follower has sent SyncGroup, and waits for the assignment of the leader")
+def follower_waits_for_leader(state: Classic) -> bool:
+    following = [client for client in state.clients if client.member_id != state.group.leader]
+    return state.group.state == COMPLETING and any(client.phase == SYNCING for client in following)
+
+
+@witness("an offset commit is in flight during the join phase, and would be accepted")
+def commit_accepted_in_join_phase(state: Classic) -> bool:
+    return state.late is not None and state.group.state == PREPARING and accepts(state, state.late)
+
+
+@witness("an offset commit is in flight after the join phase, and would be refused")
+def commit_refused_after_join_phase(state: Classic) -> bool:
+    return state.late is not None and state.group.state in (COMPLETING, STABLE) and not accepts(state, state.late)
+
+
+@witness("the last member of a group is gone, and the group is empty")
+def group_emptied(state: Classic) -> bool:
+    return state.group.state == EMPTY and state.group.generation > 0
+
+
+SCENARIOS = (
+    others_read_all,
+    follower_waits_for_leader,
+    commit_accepted_in_join_phase,
+    commit_refused_after_join_phase,
+    group_emptied,
+)
+"""Checked only if they are named."""
 
 
 # --- the situations in which bugs of the archive do harm: see `leadline.invariants.situations` -----------------------

@@ -51,7 +51,7 @@ def _classic(column: Column, protocol: Protocol) -> Spec[state.Classic]:
         initial_states=functools.partial(state.initial_states, protocol=protocol),
         actions=ACTIONS,
         properties=PROPERTIES,
-        optional=(*BY_DESIGN, *LIVENESS, *groups.SITUATIONS),
+        optional=(*BY_DESIGN, *LIVENESS, *groups.SITUATIONS, *groups.SCENARIOS),
         cut=would_rebalance_more,
         bounds=column.bounds,
         drawing=drawing.DRAWING,
