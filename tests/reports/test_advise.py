@@ -489,6 +489,7 @@ def test_no_promise_is_filed_under_internal_properties() -> None:
     concerns = {bug.ticket: harm_of(bug, archive)[1] for bug in archive.bugs}
     assert concerns["no ticket: forgotten proposal"] is concerns["KAFKA-13141"] is Concern.PROMISE
     assert {concerns["KAFKA-13091"], concerns["KAFKA-12686"], concerns["no ticket: override"]} == {Concern.STUCK}
+    assert {concerns["KAFKA-18106"], concerns["KAFKA-6361"]} == {Concern.COPIES}
     assert concerns["KAFKA-14617"] is Concern.INTERNAL
     lost = [bug.ticket for bug in archive.bugs if bug.property.startswith(("committed_", "acked_", "durable_"))]
     assert {concerns[ticket] for ticket in lost} == {Concern.PROMISE}

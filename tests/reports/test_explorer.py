@@ -38,6 +38,7 @@ def test_a_page_has_a_link_for_each_step_that_is_enabled() -> None:
     (start,) = SPEC.initials()
     links = re.findall(r'href="/\?path=0,(\d+)"', found.content)
     assert links == [str(number) for number in range(len(list(SPEC.successors(start))))]
+    assert "<details><summary>In the last state, all properties are true</summary>" in found.content
     assert 'strong_isr <span class="holds">true</span>' in found.content
 
 
@@ -45,7 +46,9 @@ def test_a_page_at_a_violation_says_so_and_leads_back() -> None:
     (trace, *_) = ENGINES["compiled"](SPEC).properties[0].traces
     path = ",".join(map(str, path_of(trace)))
     found = answer(SPEC, f"/?path={path}").content
-    assert 'strong_isr <span class="violated">violated</span>' in found
+    before, _, others = found.partition("<details><summary>In the last state, the other properties are true</summary>")
+    assert 'strong_isr <span class="violated">violated</span>' in before
+    assert "violated</span>" not in others.partition("</details>")[0]
     assert f'href="/?path={path.rpartition(",")[0]}">undo' in found
 
 

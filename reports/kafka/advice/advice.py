@@ -9,6 +9,7 @@ import attrs
 
 from leadline.invariants.assignment import added_or_removed, reassignment_as_asked
 from leadline.invariants.followers import brokers_keep_running, follower_reads
+from leadline.invariants.logs import log_matching, logs_prefix_consistent
 from leadline.invariants.promises import PROMISES
 from leadline.model.kafka.releases import Column, column_of
 from leadline.reports.kafka.advice.cluster import Cluster, changed_rules
@@ -24,6 +25,9 @@ TO_USERS = (*PROMISES, follower_reads.name)
 _STUCK = (brokers_keep_running.name, reassignment_as_asked.name, added_or_removed.name)
 """The properties about what stops or does not come about, besides those about progress."""
 
+_COPIES = (log_matching.name, logs_prefix_consistent.name)
+"""The properties whose violation shows to consumers as soon as another broker leads."""
+
 
 RAISE = "kafka-features.sh --bootstrap-server HOST:PORT upgrade --feature eligible.leader.replicas.version=1"
 """The command that enables eligible leader replicas (KIP-966, KIP-1022)."""
@@ -33,6 +37,7 @@ class Concern(Enum):
     """What a violation of a bug's property means to a user. The values are headings, the most serious one first."""
 
     PROMISE = "promises to users: records that are lost, or read and lost"
+    COPIES = "copies that differ: what consumers read at an offset depends on which broker leads"
     STUCK = "what is stuck or stops, or is not done as an operator asked; nothing is lost"
     INTERNAL = "internal properties, whose violation can lead to a loss later"
 
@@ -229,9 +234,12 @@ def group_of(before: Decision, after: Decision) -> Group:
 def harm_of(bug: Bug, archive: Archive) -> tuple[str, Concern]:
     """Return what a violation of a bug's property means, as a phrase and as a heading."""
     (item,) = archive.searched(bug, bug.affected[0]).checks
-    stuck = item.kind.is_liveness or item.name in _STUCK
-    concern = Concern.PROMISE if item.name in TO_USERS else Concern.STUCK if stuck else Concern.INTERNAL
-    return _HARMS.get(item.name) or f"violated: {item.sentence}", concern
+    said = _HARMS.get(item.name) or f"violated: {item.sentence}"
+    if item.name in TO_USERS:
+        return said, Concern.PROMISE
+    if item.kind.is_liveness or item.name in _STUCK:
+        return said, Concern.STUCK
+    return said, Concern.COPIES if item.name in _COPIES else Concern.INTERNAL
 
 
 _HARMS = read_matrix(SHIPPED).labels | {

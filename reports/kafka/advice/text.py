@@ -39,6 +39,7 @@ class Section:
 
 _SUMMARIES = {
     Concern.PROMISE: "against promises to users",
+    Concern.COPIES: "by which copies differ",
     Concern.STUCK: "by which something is stuck or not done as asked",
     Concern.INTERNAL: "against internal properties",
 }
