@@ -75,10 +75,10 @@ _LIBRARIES = {
         " _operator.indexOf _operator.inv _operator.invert _operator.itemgetter _operator.le _operator.lshift"
         " _operator.lt _operator.matmul _operator.mul _operator.ne _operator.neg _operator.not_ _operator.or_"
         " _operator.pos _operator.pow _operator.rshift _operator.sub _operator.truediv _operator.truth _operator.xor"
-        " operator.itemgetter typing leadline.checker.action.Action leadline.checker.bag leadline.checker.choices"
-        " leadline.checker.map"
+        " operator.itemgetter typing leadline.checker.action.Action leadline.checker.action.ActionInstance"
+        " leadline.checker.bag leadline.checker.choices leadline.checker.map"
         " leadline.checker.bounds.check leadline.checker.bounds.fits leadline.checker.bounds.validate"
-        " leadline.checker.enabled"
+        " leadline.checker.enabled leadline.checker.refinement"
         " leadline.checker.engines.learning.warm_up leadline.checker.observing.lazy"
         " leadline.checker.properties.Property leadline.checker.update.put"
     ),

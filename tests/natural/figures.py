@@ -51,6 +51,8 @@ SMALL = (
     Size("counters", 1_000, False, {"counters": 3}),
     Size("quicksort", 4_548, True),
     Size("vertices", 632, False, {"rounds": 2}),
+    Size("voting", 6_752, True, {"ballots": 3}),
+    Size("paxos", 3_921, True),
 )
 """Sizes for tests."""
 

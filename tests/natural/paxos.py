@@ -11,7 +11,8 @@ from attrs import evolve, frozen
 
 from leadline.checker import Spec, action, component, put, refines
 from tests.natural import voting
-from tests.natural.voting import ACCEPTORS, QUORUMS, VALUES, Bounds, Voting, ballots
+from tests.natural.consensus import VALUES
+from tests.natural.voting import ACCEPTORS, QUORUMS, Bounds, Voting, ballots
 
 
 @frozen

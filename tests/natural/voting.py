@@ -1,6 +1,6 @@
 """Lamport's consensus by voting: acceptors vote for values in ballots, without messages. It refines `consensus`.
 
-Source: github.com/tlaplus/Examples, specifications/PaxosHowToWinATuringAward/Voting.tla and Consensus.tla.
+Source: github.com/tlaplus/Examples, specifications/PaxosHowToWinATuringAward/Voting.tla.
 """
 
 from __future__ import annotations
@@ -11,24 +11,11 @@ from itertools import combinations
 from attrs import evolve, frozen
 
 from leadline.checker import Spec, action, bound, component, invariant, put, refines
+from tests.natural import consensus
+from tests.natural.consensus import VALUES, Consensus
 
 ACCEPTORS = range(3)
-VALUES = ("v1", "v2")
 QUORUMS = tuple(combinations(ACCEPTORS, 2))
-
-
-@frozen
-class Consensus:
-    chosen: frozenset[str] = frozenset()
-
-
-@action("{value} is chosen", value=VALUES)
-def choose(state: Consensus, value: str) -> Iterator[Consensus]:
-    if not state.chosen:
-        yield Consensus(frozenset({value}))
-
-
-consensus = Spec(name="consensus", initial_states=lambda bounds: [Consensus()], actions=[choose])
 
 
 @frozen
@@ -108,6 +95,6 @@ spec = Spec(
     name="voting",
     initial_states=lambda bounds: [Voting((Acceptor(),) * len(ACCEPTORS))],
     actions=[join, vote],
-    properties=[one_value_per_ballot, *refines(consensus, chosen)],
+    properties=[one_value_per_ballot, *refines(consensus.spec, chosen)],
     bounds=Bounds(),
 )
