@@ -8,8 +8,9 @@ lead to a stable group.
 from __future__ import annotations
 
 from leadline.checker.properties import eventually_always, leads_to, recoverable
-from leadline.invariants.groups import settled
 from leadline.model.group.classic.state import COMPLETING, JOINING, PREPARING, SYNCING, Classic
+from leadline.model.group.consumer.state import ConsumerGroup
+from leadline.model.group.perturbed import C, Perturbed
 
 
 @recoverable(
@@ -17,8 +18,8 @@ from leadline.model.group.classic.state import COMPLETING, JOINING, PREPARING, S
     by_healing=True,
     source="KAFKA-12890, KAFKA-9752: groups that are stuck",
 )
-def group_recovers(state: Classic) -> bool:
-    return settled(state)
+def group_recovers(state: Perturbed[C]) -> bool:
+    return state.settled
 
 
 @eventually_always(
@@ -26,8 +27,8 @@ def group_recovers(state: Classic) -> bool:
     quiet=True,
     source="KIP-62; KAFKA-12890, KAFKA-9752",
 )
-def group_settles(state: Classic) -> bool:
-    return settled(state)
+def group_settles(state: Perturbed[C]) -> bool:
+    return state.settled
 
 
 def completing(state: Classic) -> bool:
@@ -66,3 +67,17 @@ def request_waits(state: Classic) -> bool:
 )
 def requests_answered(state: Classic) -> bool:
     return not request_waits(state)
+
+
+def revocation_due(state: ConsumerGroup) -> bool:
+    """Return whether a member of a group with the consumer protocol must revoke partitions."""
+    return any(member.revoking for member in state.group.members)
+
+
+@leads_to(
+    "no member has partitions to revoke for ever",
+    after=revocation_due,
+    source="KIP-848: a member that does not revoke within the rebalance time-out is removed; KAFKA-16249",
+)
+def revocation_ends(state: ConsumerGroup) -> bool:
+    return not revocation_due(state)

@@ -1,5 +1,5 @@
-"""Properties of consumer groups with the classic protocol: who owns a partition, whose offsets are accepted, and how
-the coordinator's state changes.
+"""Properties of consumer groups: who owns a partition, whose offsets are accepted, and how the coordinator's state
+changes. Those of states of any protocol are shared; the others are about the classic protocol.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from leadline.model.group.classic.state import (
     UNJOINED,
     Classic,
 )
-from leadline.model.group.perturbed import NONE
+from leadline.model.group.perturbed import NONE, C, Perturbed
 
 BEFORE = {
     EMPTY: {PREPARING},
@@ -157,16 +157,16 @@ def one_member_for_instance(state: Classic) -> Iterator[str]:
     source="KAFKA-12890 and KAFKA-9752: groups that are stuck",
     at_rest=True,
 )
-def stable_at_rest(state: Classic) -> bool:
+def stable_at_rest(state: Perturbed[C]) -> bool:
     """Compares only states in which no request, time-out, restart or end of a pause can change anything."""
-    return settled(state)
+    return state.settled
 
 
 @invariant(
     "at no time do two consumers read the same partition",
     source="by design: a paused consumer reads until it learns that it was removed (KIP-62; 'zombie' of KIP-447)",
 )
-def one_reader(state: Classic) -> Iterator[str]:
+def one_reader(state: Perturbed[C]) -> Iterator[str]:
     """Violated by design: a consumer learns that it was removed only from the response to a request, and a group goes
     on without it. Generations fence its commits.
     """
@@ -190,8 +190,8 @@ def generation_known(state: Classic) -> Iterator[str]:
 
 
 @witness("all consumers read their partitions in a stable group")
-def group_stable(state: Classic) -> bool:
-    return settled(state)
+def group_stable(state: Perturbed[C]) -> bool:
+    return state.settled
 
 
 @step_witness("a consumer that reads learns from a heartbeat that the group rebalances")
@@ -203,22 +203,8 @@ def learns_of_rebalance(before: Classic, after: Classic) -> bool:
 
 
 @witness("a partition moves: a consumer of a later generation owns what another one has owned")
-def partition_moves(state: Classic) -> bool:
-    return any(client.owned and client.phase == CONSUMING for client in state.clients[1:]) and settled(state)
-
-
-def settled(state: Classic) -> bool:
-    """Return whether the group is stable, all consumers read what is assigned to them, and all partitions are read."""
-    group = state.group
-    if group.state != STABLE or len(group.members) != len(state.clients):
-        return False
-    for client in state.clients:
-        member = group.member(client.member_id)
-        if client.phase != CONSUMING or client.stopped or client.generation != group.generation or member is None:
-            return False
-        if client.owned != member.assignment:
-            return False
-    return all(any(p in client.owned for client in state.clients) for p in range(state.bounds.partitions))
+def partition_moves(state: Perturbed[C]) -> bool:
+    return any(client.owned for client in state.clients[1:]) and state.settled
 
 
 # --- the scenarios of the articles ------------------------------------------------------------------------------------

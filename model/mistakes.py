@@ -78,9 +78,11 @@ class Mistake:
     def concerns(self, protocol: object, actions: Collection[Action[Any, ...]]) -> bool:
         """Return whether the mistake is possible in a protocol with the given actions.
 
-        The protocol must have the values in `right`, and the actions must include the actions that the mistake
-        replaces.
+        The protocol must have the fields in `wrong` and the values in `right`, and the actions must include the actions
+        that the mistake replaces.
         """
+        if not all(hasattr(protocol, name) for name in (*self.wrong, *self.right)):
+            return False
         is_right = all(getattr(protocol, name) == value for name, value in self.right.items())
         return is_right and set(self.actions) <= set(actions)
 

@@ -1,9 +1,10 @@
 """The `group` family of specs: consumer groups.
 
-`bounds` and `perturbed` define what protocols share. `classic` is the classic protocol, of which `releases` has the
-columns.
+`bounds` and `perturbed` define what protocols share. `classic` is the classic protocol, and `consumer` that of KIP-848.
+`releases` has the columns of both.
 
-Read `classic` in this order: `state`; `protocols`, which defines the rules, and `rules`, the table of rules with their
-sources; `assignors`; `coordinator`, which handles requests; `actions`, which has what consumers send, time-outs, and
-perturbations. `mistakes` defines deliberately wrong rules, and `drawing` and `explanation` describe states and traces.
+Read either in this order: `state`; `protocols`, which defines the rules, and `rules`, the table of rules with their
+sources; `assignors`; `coordinator`, which handles requests; the `reconciliation` of `consumer`; `actions`, which has
+what consumers send, time-outs, and perturbations. `mistakes` defines deliberately wrong rules, and `drawing` and
+`explanation` describe states and traces.
 """

@@ -24,10 +24,9 @@ class Bounds:
     leaves: int = bound(1, "consumers that leave the group, and join again later", at_least=0, at_most=9)
     failovers: int = bound(1, "failovers of the group coordinator", at_least=0, at_most=9)
     delayed: int = bound(0, "offset commits that arrive late", at_least=0, at_most=9)
-    mutes: int = bound(1, "consumers that send heartbeats and no SyncGroup request", at_least=0, at_most=9)
-    rejoins: int = bound(1, "rejoins of the leader, as when a topic gets partitions", at_least=0, at_most=9)
-    transactional: bool = bound(False, "offsets are committed within transactions")
-    rebalances: int = bound(12, "generations", at_least=1, at_most=99)
+    mutes: int = bound(1, "consumers that send heartbeats and hold up a rebalance", at_least=0, at_most=9)
+    rejoins: int = bound(1, "new assignments, as when a topic gets partitions", at_least=0, at_most=9)
+    rebalances: int = bound(12, "generations, or group epochs", at_least=1, at_most=99)
 
 
 @attrs.frozen(cache_hash=True)

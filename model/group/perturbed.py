@@ -57,6 +57,11 @@ class Perturbed(Generic[C]):
     bounds: Bounds
     clients: tuple[C, ...]
 
+    @property
+    def settled(self) -> bool:
+        """Whether all consumers are members that agree with the coordinator, and all partitions are read."""
+        raise NotImplementedError
+
     def may(self, perturbation: str) -> bool:
         """Return whether the bounds allow the given perturbation to happen once more."""
         limit: int = getattr(self.bounds, perturbation)

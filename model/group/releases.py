@@ -1,4 +1,5 @@
-"""The columns of the tables of rules: releases of Kafka with the classic protocol.
+"""The columns of the tables of rules: releases of Kafka with the classic protocol, such as ``group/2.8``, and with the
+consumer protocol, such as ``group/3.8-consumer``.
 
 Clients and brokers have the same release. Only releases in which a rule changed have a column; every other published
 release is an alias.
@@ -6,13 +7,21 @@ release is an alias.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
 import attrs
 
-from leadline.model.group.classic.bounds import Bounds
-from leadline.model.group.classic.protocols import Protocol
-from leadline.model.group.classic.rules import TABLE
+from leadline.model.group.classic import bounds as classic_bounds
+from leadline.model.group.classic import protocols as classic
+from leadline.model.group.classic import rules as classic_rules
+from leadline.model.group.consumer import bounds as consumer_bounds
+from leadline.model.group.consumer import protocols as consumer
+from leadline.model.group.consumer import rules as consumer_rules
 from leadline.model.kafka.published import PUBLISHED, aliases, between, minor, span
 from leadline.model.rules import RuleColumn
+
+C = TypeVar("C", bound="GroupColumn")
 
 LAST = PUBLISHED[-1]
 BEFORE_PUBLISHED = ("0.10.1.0", "0.10.1.1")
@@ -20,12 +29,19 @@ BEFORE_PUBLISHED = ("0.10.1.0", "0.10.1.1")
 
 
 @attrs.frozen(eq=False, kw_only=True)
-class Column(RuleColumn):
-    """The value of each rule in a release, such as ``group/2.8``."""
+class GroupColumn(RuleColumn):
+    """The value of each rule in a release.
 
-    table = TABLE
-    makes = Protocol
-    bounds: Bounds = attrs.field(factory=Bounds)
+    Attributes:
+        suffix: what follows the release in names.
+    """
+
+    suffix: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The protocol, as in names. An empty string is the classic one."""
+        return self.suffix
 
     @property
     def span(self) -> str:
@@ -35,13 +51,32 @@ class Column(RuleColumn):
     @property
     def aliases(self) -> tuple[str, ...]:
         """The names of the other releases with these rules, and of minor versions that begin here."""
-        return aliases(self.name, self.versions)
+        return aliases(self.name, self.versions, self.suffix)
 
-    def too_early(self, bounds: Bounds) -> str:
+
+@attrs.frozen(eq=False, kw_only=True)
+class Column(GroupColumn):
+    """A release with the classic protocol, such as ``group/2.8``."""
+
+    table = classic_rules.TABLE
+    makes = classic.Protocol
+    bounds: classic_bounds.Bounds = attrs.field(factory=classic_bounds.Bounds)
+
+    def too_early(self, bounds: classic_bounds.Bounds) -> str:
         """Return a remark about settings of consumers that the release does not have yet, or an empty string."""
         version = self.short_name.partition("+")[0]
         early = [name for name, since in SINCE.items() if getattr(bounds, name) and _order(version) < _order(since)]
         return "; ".join(f"Kafka has {name}=true since {SINCE[name]}" for name in early)
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class ConsumerColumn(GroupColumn):
+    """A release with the consumer protocol, such as ``group/3.8-consumer``."""
+
+    table = consumer_rules.TABLE
+    makes = consumer.Protocol
+    suffix: str = "-consumer"
+    bounds: consumer_bounds.Bounds = attrs.field(factory=consumer_bounds.Bounds)
 
 
 SINCE = {"cooperative": "2.4.0", "static": "2.3.0"}
@@ -83,16 +118,47 @@ _CLASSIC: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
 )
 """The releases, oldest first: a name, the published versions, and the rules that changed."""
 
+_CONSUMER: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
+    (
+        "3.7-consumer",
+        between("3.7.0", "3.7.2"),
+        {
+            "reconciliation": "restarts",
+            "partition_epochs": "lost",
+            "report": "changed",
+            "interruption": "new-epoch",
+            "member_id": "coordinator",
+            "revoked_epoch": "next",
+            "own_revoked": "unreleased",
+            "rejoin": "refused",
+            "commit_epoch": "current",
+            "empty_group": "behind",
+        },
+    ),
+    (
+        "3.8-consumer",
+        between("3.8.0", "3.9.2"),
+        {"reconciliation": "awaits", "partition_epochs": "kept", "report": "reconciled", "interruption": "rejoining"},
+    ),
+    ("4.0-consumer", between("4.0.0", "4.1.2"), {"member_id": "consumer"}),
+    ("4.2-consumer", between("4.2.0", "4.2.2"), {"revoked_epoch": "same", "own_revoked": "free"}),
+    ("4.3-consumer", between("4.3.0", "4.3.1"), {"rejoin": "accepted", "commit_epoch": "since-assignment"}),
+    ("4.4-consumer", between("4.4.0", LAST), {"empty_group": "follows"}),
+)
+"""The same for the consumer protocol."""
 
-def _columns() -> tuple[Column, ...]:
+
+def _columns(
+    make: Callable[..., C], protocol: str, releases: Sequence[tuple[str, tuple[str, ...], dict[str, str]]]
+) -> tuple[C, ...]:
     values: dict[str, str] = {}
-    found: list[Column] = []
-    for name, versions, changed in _CLASSIC:
+    found: list[C] = []
+    for name, versions, changed in releases:
         values = values | changed
         found.append(
-            Column(
+            make(
                 name=f"group/{name}",
-                summary=f"consumer groups with the classic protocol of Kafka {span(versions)}",
+                summary=f"consumer groups with the {protocol} protocol of Kafka {span(versions)}",
                 values=values,
                 changed=changed if found else {},
                 versions=versions,
@@ -101,4 +167,5 @@ def _columns() -> tuple[Column, ...]:
     return tuple(found)
 
 
-COLUMNS = _columns()
+COLUMNS = _columns(Column, "classic", _CLASSIC)
+CONSUMER_COLUMNS = _columns(ConsumerColumn, "consumer", _CONSUMER)

@@ -10,7 +10,8 @@ from leadline.model.group import bounds
 
 @attrs.frozen
 class Bounds(bounds.Bounds):
-    """The limits that make the state space finite, and two settings of all consumers of the group."""
+    """The limits that make the state space finite, and settings of all consumers of the group."""
 
+    transactional: bool = bound(False, "offsets are committed within transactions")
     cooperative: bool = bound(False, "the assignor is CooperativeStickyAssignor (KIP-429)")
     static: bool = bound(False, "consumers have a group.instance.id (KIP-345)")

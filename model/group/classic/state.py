@@ -130,6 +130,20 @@ class Classic(Perturbed[Consumer]):
     protocol: Protocol = constant()
     bounds: Bounds = constant()
 
+    @property
+    def settled(self) -> bool:
+        """Whether the group is stable, all consumers read what is assigned to them, and all partitions are read."""
+        group = self.group
+        if group.state != STABLE or len(group.members) != len(self.clients):
+            return False
+        for client in self.clients:
+            member = group.member(client.member_id)
+            if client.phase != CONSUMING or client.stopped or client.generation != group.generation or member is None:
+                return False
+            if client.owned != member.assignment:
+                return False
+        return all(any(p in client.owned for client in self.clients) for p in range(self.bounds.partitions))
+
     def known_ids(self) -> frozenset[int]:
         """Return all member ids that anybody knows, so that new ones differ from them."""
         groups = (self.group, self.persisted)

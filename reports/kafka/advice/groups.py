@@ -177,7 +177,7 @@ def advise_group(before: str, after: str, group: ConsumerGroup, archive: Archive
 def _column(option: str, text: str, group: ConsumerGroup) -> Column:
     name = re.sub(r"^kafka/|-zk$|-kraft$", "", text)
     column = None if "+" in name else GROUP.column_of(f"group/{name}")
-    if column is None:
+    if not isinstance(column, Column):
         raise LeadlineError(f"{option} {text}: expected a release from {COLUMNS[0].versions[0]} on, such as 2.8.1")
     if early := column.too_early(Bounds(**group.bounds)):
         raise LeadlineError(f"{option} {text} does not have a setting of the consumers: {early}")

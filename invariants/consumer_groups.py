@@ -1,0 +1,168 @@
+"""Properties of consumer groups with the consumer protocol (KIP-848): who owns a partition, what epochs say, and whose
+offsets are accepted.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from leadline.checker.properties import invariant, step_invariant, witness
+from leadline.model.group.consumer.coordinator import accepts
+from leadline.model.group.consumer.state import JOINING, ConsumerGroup
+from leadline.model.group.perturbed import NONE
+
+
+@invariant(
+    "members of a group do not own the same partition",
+    source="KIP-848: a partition is assigned once its owner has revoked it; KAFKA-16147",
+)
+def owned_by_one_member(state: ConsumerGroup) -> Iterator[str]:
+    """Compares what members read. A consumer that was removed reads on until it learns that (`one_reader`)."""
+    members = [
+        (number, client)
+        for number, client in enumerate(state.clients)
+        if state.group.member(client.member_id) is not None
+    ]
+    for (one, own), (other, others) in itertools.combinations(members, 2):
+        for partition in sorted(own.owned & others.owned):
+            yield f"consumers {one} and {other} own partition {partition} in group epoch {state.group.epoch}"
+
+
+@invariant(
+    "the coordinator assigns a partition to one member only, also while another must still revoke it",
+    source="KAFKA-16147: Partition is assigned to two members at the same time",
+)
+def assigned_to_one_member(state: ConsumerGroup) -> Iterator[str]:
+    for one, other in itertools.combinations(state.group.members, 2):
+        for partition in sorted(one.held & other.held):
+            yield f"partition {partition} is held by the members {one.member_id} and {other.member_id}"
+
+
+@invariant(
+    "a partition has an epoch as long as a member holds it",
+    source="KAFKA-16147: the partition epoch is lost; ConsumerGroup.currentPartitionEpoch",
+)
+def partition_epoch_held(state: ConsumerGroup) -> Iterator[str]:
+    group = state.group
+    for partition in range(state.bounds.partitions):
+        holders = [member.member_id for member in group.members if partition in member.held]
+        if bool(holders) == group.is_free(partition):
+            yield f"partition {partition} has the epoch {group.partition_epochs[partition]}, and is held by {holders}"
+
+
+@step_invariant(
+    "group, target and member epochs do not decrease",
+    source="KIP-848: group epoch, assignment epoch and member epoch",
+)
+def epochs_grow(before: ConsumerGroup, after: ConsumerGroup) -> Iterator[str]:
+    was, now = before.group, after.group
+    if now.epoch < was.epoch or now.target_epoch < was.target_epoch:
+        yield f"the group epochs were {was.epoch} and {was.target_epoch}, and are {now.epoch} and {now.target_epoch}"
+    for member in now.members:
+        old = was.member(member.member_id)
+        if old is not None and member.epoch < old.epoch:
+            yield f"the epoch of member {member.member_id} was {old.epoch}, and is {member.epoch}"
+
+
+@invariant(
+    "a member's epoch is not later than that of the target assignment, which is not later than the group's",
+    source="KIP-848: a member converges to the target assignment",
+)
+def epochs_ordered(state: ConsumerGroup) -> Iterator[str]:
+    group = state.group
+    if group.target_epoch > group.epoch:
+        yield f"the target assignment has the epoch {group.target_epoch}, and the group {group.epoch}"
+    for member in group.members:
+        if member.epoch > group.target_epoch:
+            yield f"member {member.member_id} has the epoch {member.epoch}, and the target {group.target_epoch}"
+
+
+@invariant(
+    "a consumer with the epoch of the target assignment owns nothing that is assigned to another member there",
+    source="KIP-848: a member moves to the target epoch once it has revoked its partitions",
+)
+def epoch_implies_revoked(state: ConsumerGroup) -> Iterator[str]:
+    group = state.group
+    for number, client in enumerate(state.clients):
+        if client.epoch != group.target_epoch or group.member(client.member_id) is None:
+            continue
+        for partition in sorted(client.owned):
+            if group.target[partition] not in (client.member_id, NONE):
+                yield (
+                    f"consumer {number} has the epoch {client.epoch} and owns partition {partition}, which is assigned "
+                    f"to member {group.target[partition]}"
+                )
+
+
+@invariant(
+    "a consumer that is no member owns nothing",
+    source="KIP-848: FENCED_MEMBER_EPOCH and UNKNOWN_MEMBER_ID; onPartitionsLost",
+)
+def fenced_owns_nothing(state: ConsumerGroup) -> Iterator[str]:
+    for number, client in enumerate(state.clients):
+        if client.epoch == JOINING and client.owned:
+            yield f"consumer {number} joins, and owns {sorted(client.owned)}"
+
+
+@invariant(
+    "an offset commit is accepted only for partitions that its member has held since it was sent",
+    source="KIP-848: STALE_MEMBER_EPOCH; KIP-1251",
+)
+def commit_by_holder(state: ConsumerGroup) -> Iterator[str]:
+    """Asks of the commit in flight whether it would be accepted if it arrived now. Another member may have committed
+    later offsets of a partition that was lost.
+    """
+    late = state.late
+    if late is not None and late.lost and accepts(state, late):
+        yield (
+            f"a commit of member {late.member_id} in epoch {late.epoch} is accepted, although it has lost the "
+            f"partitions {sorted(late.lost)} since"
+        )
+
+
+@step_invariant(
+    "the rebalance time-out does not remove a consumer that goes on and has revoked what it was told to revoke",
+    source="KAFKA-16249: a member is stuck, because the coordinator does not see that it has revoked its partitions",
+)
+def revocation_seen(before: ConsumerGroup, after: ConsumerGroup) -> Iterator[str]:
+    for number, client in enumerate(before.clients):
+        member = before.group.member(client.member_id)
+        if member is None or not member.revoking or after.group.member(client.member_id) is not None:
+            continue
+        goes_on = client == after.clients[number] and not client.stopped and client.epoch == member.epoch
+        if goes_on and not client.owned & member.revoking:
+            yield f"consumer {number} has revoked {sorted(member.revoking)}, and is removed"
+
+
+@invariant(
+    "an empty group has a target assignment of its epoch",
+    source="KAFKA-20442: when the last member leaves, the assignment epoch stays behind",
+)
+def empty_group_assigned(state: ConsumerGroup) -> Iterator[str]:
+    """Violated by design before 4.4, which does no harm: the next member to join computes a new target assignment."""
+    group = state.group
+    if not group.members and group.epoch != group.target_epoch:
+        yield f"the group is empty with the epoch {group.epoch}, and the target assignment has {group.target_epoch}"
+
+
+# --- witnesses ----------------------------------------------------------------------------------------------------
+
+
+@witness("a member waits for a partition that another one must revoke")
+def partition_awaited(state: ConsumerGroup) -> bool:
+    group = state.group
+    return any(
+        group.target[partition] != member.member_id and group.member(group.target[partition]) is not None
+        for member in group.members
+        for partition in member.revoking
+    )
+
+
+@witness("a member has the target epoch and still waits for one of its partitions")
+def partition_unreleased(state: ConsumerGroup) -> bool:
+    group = state.group
+    return any(
+        member.epoch == group.target_epoch and member.assigned != group.target_of(member.member_id)
+        for member in group.members
+    )

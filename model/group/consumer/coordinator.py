@@ -1,0 +1,144 @@
+"""The group coordinator: how it handles heartbeats, and how members are removed (Kafka's GroupMetadataManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.model.group.consumer.assignors import targets
+from leadline.model.group.consumer.protocols import Report
+from leadline.model.group.consumer.state import JOINING, Consumer, ConsumerGroup, Group, LateCommit, Member
+from leadline.model.group.perturbed import NONE, NOTHING
+
+
+def heartbeat(state: ConsumerGroup, client: int, answered: bool = True) -> Iterator[ConsumerGroup]:
+    """Handle a heartbeat: one exchange of a request and its response, unless the response is lost.
+
+    Yields:
+        the next states: one for each target assignment of the assignor if a new one is computed.
+    """
+    own, group, protocol = state.clients[client], state.group, state.protocol
+    if refuses(state, client):
+        if answered:
+            yield state.with_client(client, fenced(own, forgets=protocol.forgets_fenced))
+        return
+    report = report_of(own)
+    member_id = own.member_id if own.member_id != NONE else state.fresh_id(client, state.known_ids())
+    member = group.member(member_id)
+    if member is None:
+        since = (NONE,) * state.bounds.partitions if protocol.commits_since else ()
+        member = Member(member_id, since=since)
+        group = attrs.evolve(group, epoch=group.epoch + 1, members=_sorted((*group.members, member)))
+    for assigned in _assigned(state, group):
+        updated = protocol.reconciled(assigned, member, report, protocol)
+        after = state.with_group(_with_member(state, assigned, member, updated))
+        if answered:
+            yield after.with_client(client, _answered(state, client, updated, report))
+        else:
+            yield after.with_client(client, attrs.evolve(own, sent=None))
+
+
+def refuses(state: ConsumerGroup, client: int) -> bool:
+    """Return whether a heartbeat is answered with UNKNOWN_MEMBER_ID or FENCED_MEMBER_EPOCH. A heartbeat with the
+    previous epoch is accepted, because the response with the new one may have been lost.
+    """
+    own = state.clients[client]
+    member = state.group.member(own.member_id)
+    if member is None:
+        return own.epoch != JOINING
+    if own.epoch == member.epoch or not state.protocol.fences:
+        return False
+    if own.epoch == JOINING and state.protocol.accepts_rejoin:
+        return False
+    report = report_of(own)
+    return own.epoch != member.previous or report is None or not report <= member.assigned
+
+
+def report_of(own: Consumer) -> Report:
+    """Return the owned partitions in the next heartbeat of a consumer. One that joins must own nothing."""
+    if own.epoch == JOINING:
+        return NOTHING
+    return None if own.sent == own.owned else own.owned
+
+
+def fenced(own: Consumer, forgets: bool = True) -> Consumer:
+    """Return a consumer that has learned that it is no member with this epoch. It gives up all, and joins again."""
+    return Consumer(member_id=own.member_id, owned=NOTHING if forgets else own.owned)
+
+
+def _sorted(members: tuple[Member, ...]) -> tuple[Member, ...]:
+    return tuple(sorted(members, key=lambda each: each.member_id))
+
+
+def _assigned(state: ConsumerGroup, group: Group) -> Iterator[Group]:
+    """Yield the group with each possible target assignment, if the group epoch is ahead of the last one."""
+    if group.epoch <= group.target_epoch:
+        yield group
+    elif group.epoch <= state.bounds.rebalances:
+        for target in targets(group, state.bounds):
+            yield attrs.evolve(group, target=target, target_epoch=group.epoch)
+
+
+def _with_member(state: ConsumerGroup, group: Group, member: Member, updated: Member) -> Group:
+    """Return the group with a member replaced, and with the partition epochs that follow from it."""
+    members = tuple(updated if each.member_id == updated.member_id else each for each in group.members)
+    epochs = list(group.partition_epochs)
+    fields = ((member.assigned, updated.assigned), (member.revoking, updated.revoking))
+    if not state.protocol.epochs_kept:  # each field for itself, one after the other: KAFKA-16147
+        steps = [(was, now) for was, now in fields if was != now]
+    else:
+        steps = [(member.held, updated.held)]
+    for was, now in steps:
+        for partition in was:
+            epochs[partition] = NONE
+        for partition in now:
+            epochs[partition] = updated.epoch
+    return attrs.evolve(group, members=members, partition_epochs=tuple(epochs))
+
+
+def _answered(state: ConsumerGroup, client: int, member: Member, report: Report) -> Consumer:
+    """Return the consumer after the response: it knows its epoch and its assignment."""
+    own = state.clients[client]
+    sent = own.sent if report is None else report
+    changes_nothing = member.assigned == own.owned and own.taking is None
+    if state.protocol.reports_reconciled and member.assigned != own.told and changes_nothing:
+        sent = None  # a reconciliation that changes nothing is reported, too
+    interrupted = state.protocol.new_epoch_interrupts and member.epoch != own.epoch
+    return attrs.evolve(
+        own,
+        member_id=member.member_id,
+        epoch=member.epoch,
+        told=member.assigned,
+        taking=None if interrupted else own.taking,
+        sent=sent,
+    )
+
+
+def removed(state: ConsumerGroup, member_id: int) -> ConsumerGroup:
+    """Remove a member. Its partitions are free at once. The next heartbeat computes a new target assignment."""
+    group = state.group
+    member = group.member(member_id)
+    held = NOTHING if member is None else member.held
+    group = attrs.evolve(
+        group,
+        epoch=group.epoch + 1,
+        members=tuple(each for each in group.members if each.member_id != member_id),
+        target=tuple(NONE if owner == member_id else owner for owner in group.target),
+        partition_epochs=tuple(NONE if p in held else epoch for p, epoch in enumerate(group.partition_epochs)),
+    )
+    if not group.members and state.protocol.follows_when_empty:
+        group = attrs.evolve(group, target_epoch=group.epoch)
+    return state.with_group(group)
+
+
+def accepts(state: ConsumerGroup, commit: LateCommit) -> bool:
+    """Return whether the coordinator accepts an offset commit (ConsumerGroup.validateOffsetCommit)."""
+    member = state.group.member(commit.member_id)
+    if member is None:
+        return False
+    if commit.epoch == member.epoch or not state.protocol.compares_commits:
+        return True
+    if not state.protocol.commits_since or commit.epoch > member.epoch:
+        return False
+    return all(p in member.held and member.since[p] <= commit.epoch for p in commit.partitions)

@@ -1,0 +1,135 @@
+"""Describe states and traces of the consumer protocol as rows, messages and events, for diagrams and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leadline.checker.action import Step
+from leadline.checker.drawing import Drawing, Message, Row
+from leadline.model.group.classic.drawing import (
+    COORDINATOR,
+    cells,
+    consumer_row,
+    number,
+    partition_cells,
+    partition_row,
+    partitions,
+)
+from leadline.model.group.consumer.coordinator import report_of
+from leadline.model.group.consumer.explanation import events
+from leadline.model.group.consumer.state import DOWN, JOINING, Consumer, ConsumerGroup, Member
+from leadline.model.group.perturbed import NONE
+
+
+def rows(state: ConsumerGroup) -> dict[str, Row]:
+    """Return the rows for the coordinator, the consumers and the partitions, keyed by name."""
+    found = {COORDINATOR: _coordinator(state)}
+    for consumer, client in enumerate(state.clients):
+        found[consumer_row(consumer)] = _consumer(state, client)
+    for partition in range(state.bounds.partitions):
+        assigned = [f"m{each.member_id}" for each in state.group.members if partition in each.held]
+        read = [consumer_row(c) for c, client in enumerate(state.clients) if partition in client.owned]
+        found[partition_row(partition)] = partition_cells(assigned, read)
+    return found
+
+
+def member_state(state: ConsumerGroup, member: Member) -> str:
+    """Return the state of a member as Kafka calls it (MemberState)."""
+    if member.revoking:
+        return "UNREVOKED_PARTITIONS"
+    if member.epoch == state.group.target_epoch and member.assigned != state.group.target_of(member.member_id):
+        return "UNRELEASED_PARTITIONS"
+    return "STABLE"
+
+
+def group_state(state: ConsumerGroup) -> str:
+    """Return the state of the group as Kafka calls it (ConsumerGroup.maybeUpdateGroupState)."""
+    group = state.group
+    if not group.members:
+        return "Empty"
+    if group.epoch > group.target_epoch:
+        return "Assigning"
+    reached = (m.epoch == group.target_epoch and member_state(state, m) == "STABLE" for m in group.members)
+    return "Stable" if all(reached) else "Reconciling"
+
+
+def _coordinator(state: ConsumerGroup) -> Row:
+    group = state.group
+    members = " ".join(_member(state, member) for member in group.members) or "-"
+    owners = " ".join(f"p{partition}:m{owner}" for partition, owner in enumerate(group.target) if owner != NONE)
+    epochs = " ".join(f"p{partition}:{number(epoch)}" for partition, epoch in enumerate(group.partition_epochs))
+    role = group_state(state)
+    return Row(
+        badges=[role, f"epoch {group.epoch}", f"target@{group.target_epoch} {owners or '-'}", f"members {members}"],
+        columns={
+            "role": role,
+            "epoch": str(group.epoch),
+            "target": f"@{group.target_epoch} {owners or '-'}",
+            "member": members,
+            "partition epochs": epochs,
+        },
+    )
+
+
+def _member(state: ConsumerGroup, member: Member) -> str:
+    revoking = f" revoking {partitions(member.revoking)}" if member.revoking else ""
+    waits = " waiting" if member_state(state, member) == "UNRELEASED_PARTITIONS" else ""
+    return f"m{member.member_id}@{member.epoch}:{partitions(member.assigned)}{revoking}{waits}"
+
+
+def _consumer(state: ConsumerGroup, client: Consumer) -> Row:
+    role = "joining" if client.epoch == JOINING else "member" if client.taking is None else "reconciling"
+    role = client.stopped if client.stopped == DOWN else f"{role}, {client.stopped}" if client.stopped else role
+    known = client.epoch == JOINING or state.group.member(client.member_id) is not None
+    return Row(
+        badges=[role, f"member {number(client.member_id)}", f"epoch {client.epoch}", f"told {partitions(client.told)}"],
+        standing=[] if known else ["unknown to the coordinator"],
+        columns={
+            "role": role,
+            "epoch": str(client.epoch),
+            "member": number(client.member_id),
+            "told": partitions(client.told),
+            "reads": partitions(client.owned),
+        },
+        cells=cells(client.owned, client.epoch),
+        up=client.stopped != DOWN,
+    )
+
+
+def messages(state: ConsumerGroup) -> Iterator[Message]:
+    """Yield the commit in flight."""
+    if state.late is not None:
+        yield commit_message(state)
+
+
+def commit_message(state: ConsumerGroup) -> Message:
+    """Return the offset commit in flight."""
+    assert state.late is not None
+    sender = consumer_row(state.client_of(state.late.member_id))
+    detail = f"partitions {partitions(state.late.partitions)}"
+    return Message(sender, COORDINATOR, f"OffsetCommit@{state.late.epoch}", detail)
+
+
+def arrivals(step: Step[ConsumerGroup]) -> Iterator[Message]:
+    """Yield the requests that the coordinator handles in a step."""
+    if step.action in ("send_heartbeat", "fail_over", "leave"):
+        consumer = step.arguments["client"]
+        own = step.before.clients[consumer]
+        report = report_of(own)
+        told = "" if report is None else f", owns {partitions(report)}"
+        epoch = "-1" if step.action == "leave" else str(own.epoch)
+        yield Message(
+            consumer_row(consumer), COORDINATOR, f"Heartbeat@{epoch}", f"member {number(own.member_id)}{told}"
+        )
+    elif step.action == "commit_arrives":
+        yield commit_message(step.before)
+
+
+DRAWING = Drawing(
+    rows=rows,
+    messages=messages,
+    arrivals=arrivals,
+    events=events,
+    legend="m0@2:0 1: the member with id 0 has the epoch 2 and is assigned partitions 0 and 1; target: the assignment "
+    "to which members are moved; p0: a partition that a consumer reads",
+)

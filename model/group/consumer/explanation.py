@@ -1,0 +1,83 @@
+"""Explain a trace of the consumer protocol: what changes epochs, who must revoke, and who believes what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from leadline.checker.action import Step
+from leadline.checker.drawing import Event
+from leadline.model.group.consumer.coordinator import accepts, report_of
+from leadline.model.group.consumer.state import JOINING, ConsumerGroup, Group, Member
+from leadline.model.group.perturbed import NONE
+
+DISTURBANCES = {
+    "crash": ("consumer {client} crashes; the coordinator learns that only from its session", "crashed"),
+    "pause": ("consumer {client} is paused; it goes on to believe that it owns its partitions", "paused"),
+    "mute": ("consumer {client} does not revoke its partitions; heartbeats go on", "mute"),
+    "leave": ("consumer {client} leaves the group", "left"),
+    "change_topics": ("the topics or a subscription change", "changed"),
+    "fail_over": ("the coordinator fails over; consumer {client} does not get its response", "failover"),
+    "send_commit": ("consumer {client} sends a commit, which is delayed", "delayed"),
+    "resume": ("consumer {client} goes on, with what it believed before", "resumed"),
+    "expire_session": ("the session of a member of consumer {client} expires", "expired"),
+    "time_out_rebalance": (
+        "consumer {client} is removed: the coordinator does not see that it has revoked",
+        "timed out",
+    ),
+}
+"""What steps of actions mean: a sentence and a label, keyed by the name of the action."""
+
+
+def events(steps: Sequence[Step[ConsumerGroup]]) -> Iterator[Event]:
+    """Yield the events that decide the outcome of a trace."""
+    for at, step in enumerate(steps, start=1):
+        for text, label, good in _of(step):
+            yield Event(at, text, label, good)
+
+
+def _of(step: Step[ConsumerGroup]) -> Iterator[tuple[str, str, bool]]:
+    before, after = step.before, step.after
+    if step.action in DISTURBANCES:
+        text, label = DISTURBANCES[step.action]
+        yield text.format(**step.arguments), label, False
+    if step.action == "commit_arrives" and before.late is not None:
+        taken = accepts(before, before.late)
+        yield f"the commit is {'accepted' if taken else 'refused'}", "accepted" if taken else "refused", not taken
+    if step.action == "send_heartbeat":
+        client = step.arguments["client"]
+        if before.clients[client].epoch != JOINING == after.clients[client].epoch:
+            yield f"consumer {client} is fenced, gives up its partitions and joins again", "fenced", False
+    yield from _of_group(before.group, after.group)
+    yield from _of_members(step)
+
+
+def _of_group(was: Group, now: Group) -> Iterator[tuple[str, str, bool]]:
+    if now.target_epoch != was.target_epoch and now.members:
+        owners = ", ".join(f"partition {p} for member {owner}" for p, owner in enumerate(now.target) if owner != NONE)
+        yield f"target assignment {now.target_epoch}: {owners}", f"target {now.target_epoch}", True
+    for partition, epoch in enumerate(now.partition_epochs):
+        holders = [member.member_id for member in now.members if partition in member.held]
+        if epoch == NONE and holders and was.partition_epochs[partition] != NONE:
+            text = f"partition {partition} loses its epoch and seems free, although member {holders[0]} holds it"
+            yield text, "epoch lost", False
+        if len(holders) > 1 and sum(partition in member.held for member in was.members) < 2:
+            yield f"partition {partition} is assigned to the members {holders[0]} and {holders[1]}", "twice", False
+
+
+def _of_members(step: Step[ConsumerGroup]) -> Iterator[tuple[str, str, bool]]:
+    for number, client in enumerate(step.before.clients):
+        if step.action != "send_heartbeat" or step.arguments["client"] != number:
+            continue
+        member_id = step.after.clients[number].member_id
+        was = step.before.group.member(member_id) or Member(member_id)
+        now = step.after.group.member(member_id)
+        report = report_of(client)
+        if now is None:
+            continue
+        if now.revoking and now.revoking != was.revoking:
+            yield f"member {member_id} shall revoke {sorted(now.revoking)} first", "revoke", True
+        if was.revoking and now.revoking and report is not None and not report & was.revoking:
+            text = f"member {member_id} reports that it has revoked {sorted(was.revoking)}, and that is not noticed"
+            yield text, "ignored", False
+        if now.assigned - was.held:
+            yield f"member {member_id} is assigned {sorted(now.assigned - was.held)}", "assigned", True

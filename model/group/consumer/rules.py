@@ -1,0 +1,142 @@
+"""The table of rules of the consumer protocol: what changed between releases, with sources."""
+
+from __future__ import annotations
+
+from leadline.model.group.consumer import reconciliation as does
+from leadline.model.rules import Rule, RuleTable, Value
+
+RULES = (
+    Rule(
+        "reconciliation",
+        "what a new target assignment means for a member that must still revoke partitions",
+        (
+            Value(
+                "restarts",
+                "its assignment is computed again, and what it reports is ignored",
+                "3.7: CurrentAssignmentBuilder.transitionToNewTargetAssignmentState",
+                {"reconciled": does.restarting},
+            ),
+            Value(
+                "awaits",
+                "nothing until it has revoked them",
+                "KAFKA-16249; 3.8.0",
+                {"reconciled": does.awaiting},
+            ),
+        ),
+    ),
+    Rule(
+        "partition_epochs",
+        "what becomes of the epoch of a partition that is assigned again to the member that shall revoke it",
+        (
+            Value(
+                "lost",
+                "it is removed, as if the partition were free",
+                "3.7: ConsumerGroup.maybeUpdatePartitionEpoch",
+                {"epochs_kept": False},
+            ),
+            Value("kept", "it is the member's epoch", "KAFKA-16147; 3.8.0", {"epochs_kept": True}),
+        ),
+    ),
+    Rule(
+        "report",
+        "when a consumer reports its partitions",
+        (
+            Value(
+                "changed",
+                "when they differ from those of the last report",
+                "3.7: HeartbeatRequestManager.HeartbeatState",
+                {"reports_reconciled": False},
+            ),
+            Value(
+                "reconciled",
+                "after every reconciliation, also when it changes nothing",
+                "KAFKA-16185, KAFKA-16312: local epochs; 3.8.0",
+                {"reports_reconciled": True},
+            ),
+        ),
+    ),
+    Rule(
+        "interruption",
+        "what interrupts a consumer that changes its assignment",
+        (
+            Value(
+                "new-epoch",
+                "a response with a new epoch",
+                "3.7: MembershipManagerImpl.memberEpochOnReconciliationStart",
+                {"new_epoch_interrupts": True},
+            ),
+            Value(
+                "rejoining",
+                "only that it is fenced or leaves",
+                "3.8.0: MembershipManagerImpl.maybeAbortReconciliation",
+                {"new_epoch_interrupts": False},
+            ),
+        ),
+    ),
+    Rule(
+        "member_id",
+        "who chooses the member id",
+        (
+            Value("coordinator", "the coordinator, in its first response", "KIP-848", {"names_itself": False}),
+            Value("consumer", "the consumer", "KIP-1082, KAFKA-17116; 4.0.0", {"names_itself": True}),
+        ),
+    ),
+    Rule(
+        "revoked_epoch",
+        "the epoch of a member that has revoked partitions and must revoke more",
+        (
+            Value("next", "its epoch plus one", "CurrentAssignmentBuilder.build; since 3.8.0", {"adds_epoch": True}),
+            Value("same", "its epoch", "KAFKA-19974; 4.2.0", {"adds_epoch": False}),
+        ),
+    ),
+    Rule(
+        "own_revoked",
+        "whether a partition that a member has just revoked may be assigned to it in the same heartbeat",
+        (
+            Value("unreleased", "no, only in the next one", "before KAFKA-19449", {"reuses_own": False}),
+            Value("free", "yes", "KAFKA-19449; 4.2.0", {"reuses_own": True}),
+        ),
+    ),
+    Rule(
+        "rejoin",
+        "whether a consumer that was fenced may join again while the group knows its id with a later epoch",
+        (
+            Value(
+                "refused",
+                "no, it is fenced until its session has expired",
+                "before KAFKA-19233",
+                {"accepts_rejoin": False},
+            ),
+            Value("accepted", "yes", "KAFKA-19233; 4.3.0", {"accepts_rejoin": True}),
+        ),
+    ),
+    Rule(
+        "commit_epoch",
+        "which epochs of offset commits are accepted",
+        (
+            Value(
+                "current",
+                "the member's epoch",
+                "KIP-848: STALE_MEMBER_EPOCH; ConsumerGroup.validateOffsetCommit",
+                {"commits_since": False},
+            ),
+            Value(
+                "since-assignment",
+                "for each partition, also those since it was assigned to the member",
+                "KIP-1251, KAFKA-20066; 4.3.0",
+                {"commits_since": True},
+            ),
+        ),
+    ),
+    Rule(
+        "empty_group",
+        "whether the target assignment follows the group epoch when the last member is gone",
+        (
+            Value("behind", "no", "before KAFKA-20442", {"follows_when_empty": False}),
+            Value("follows", "yes", "KAFKA-20442; 4.4.0", {"follows_when_empty": True}),
+        ),
+    ),
+)
+"""The rules, in the order in which they are shown."""
+
+TABLE = RuleTable(RULES)

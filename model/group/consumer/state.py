@@ -1,0 +1,189 @@
+"""The state of a group with the consumer protocol: the coordinator's group, and the consumers.
+
+All of the coordinator's state but its timers is persisted, so that a new coordinator has the same state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.checker.state import component, constant
+from leadline.model.group.bounds import Spent
+from leadline.model.group.consumer.bounds import Bounds
+from leadline.model.group.consumer.protocols import Protocol
+from leadline.model.group.perturbed import NONE, NOTHING, PAUSED, Client, Commit, Perturbed
+
+JOINING = 0
+"""The epoch of a heartbeat with which a consumer joins, and of a consumer that is no member."""
+
+MUTE = "mute"
+DOWN = "down"
+
+
+@attrs.frozen(cache_hash=True)
+class Consumer(Client):
+    """The state of a consumer. `owned` are the partitions that it reads, and reports as owned.
+
+    Attributes:
+        epoch: the member epoch of its last response, or `JOINING`.
+        told: the assignment of its last response.
+        taking: the assignment to which it is changing: what it gives up is being revoked. None between changes.
+        sent: what it reported last. None if the next heartbeat has a report in any case.
+    """
+
+    epoch: int = JOINING
+    told: frozenset[int] = NOTHING
+    taking: frozenset[int] | None = None
+    sent: frozenset[int] | None = None
+
+
+@attrs.frozen(cache_hash=True)
+class Member:
+    """The coordinator's state of a member (Kafka's ConsumerGroupMember). Its state follows from the other fields: it
+    is UNREVOKED_PARTITIONS while partitions are `revoking`, and UNRELEASED_PARTITIONS while `assigned` is not yet the
+    target of the same epoch.
+
+    Attributes:
+        member_id: the member id.
+        epoch: the member epoch.
+        previous: the member epoch before.
+        target_epoch: the epoch of the target assignment of its last change. Only 3.7 reads it.
+        assigned: the partitions that it may own.
+        revoking: the partitions that it must still revoke.
+        since: for each partition, the epoch in which it was assigned, or `NONE`. Empty before KIP-1251.
+    """
+
+    member_id: int
+    epoch: int = JOINING
+    previous: int = NONE
+    target_epoch: int = NONE
+    assigned: frozenset[int] = NOTHING
+    revoking: frozenset[int] = NOTHING
+    since: tuple[int, ...] = ()
+
+    @property
+    def held(self) -> frozenset[int]:
+        """The partitions that it may still own."""
+        return self.assigned | self.revoking
+
+
+@attrs.frozen(cache_hash=True)
+class Group:
+    """The coordinator's state of the group (Kafka's ConsumerGroup).
+
+    Attributes:
+        epoch: the group epoch. It grows when a member or a subscription changes.
+        target_epoch: the group epoch for which the target assignment was computed.
+        target: for each partition, the member id to which it shall be assigned, or `NONE`.
+        partition_epochs: for each partition, the epoch of the member that holds it, or `NONE` if it is free.
+        members: the members, in the order of their ids.
+    """
+
+    epoch: int = 0
+    target_epoch: int = 0
+    target: tuple[int, ...] = ()
+    partition_epochs: tuple[int, ...] = ()
+    members: tuple[Member, ...] = ()
+
+    def member(self, member_id: int) -> Member | None:
+        """Return the member with the given id, or None."""
+        return next((member for member in self.members if member.member_id == member_id), None)
+
+    def target_of(self, member_id: int) -> frozenset[int]:
+        """Return the target assignment of a member."""
+        return frozenset(partition for partition, owner in enumerate(self.target) if owner == member_id)
+
+    def is_free(self, partition: int) -> bool:
+        """Return whether no member holds a partition, according to its epoch."""
+        return self.partition_epochs[partition] == NONE
+
+
+@attrs.frozen(cache_hash=True)
+class LateCommit(Commit):
+    """An OffsetCommit request in flight.
+
+    Attributes:
+        lost: those of its partitions that its member has not held at some time since it was sent.
+    """
+
+    lost: frozenset[int] = NOTHING
+
+
+@attrs.frozen(cache_hash=True)
+class ConsumerGroup(Perturbed[Consumer]):
+    """A state of a group with the consumer protocol.
+
+    Attributes:
+        late: the offset commit in flight, or None.
+        spent: how often each perturbation has happened.
+        group: what the coordinator knows.
+        clients: the consumers.
+        protocol: the rules of the release.
+        bounds: the limits of the state space.
+    """
+
+    late: LateCommit | None
+    spent: Spent = component()
+    group: Group = component()
+    clients: tuple[Consumer, ...] = component(each="consumer")
+    protocol: Protocol = constant()
+    bounds: Bounds = constant()
+
+    def known_ids(self) -> frozenset[int]:
+        """Return all member ids that anybody knows, so that new ones differ from them."""
+        known = {member.member_id for member in self.group.members} | {client.member_id for client in self.clients}
+        return frozenset(known | {self.late.member_id if self.late else NONE})
+
+    def with_group(self, group: Group) -> ConsumerGroup:
+        """Return the state with the coordinator's group replaced."""
+        late = self.late
+        if late is not None:
+            member = group.member(late.member_id)
+            lost = late.partitions - (NOTHING if member is None else member.held)
+            late = attrs.evolve(late, lost=late.lost | lost)
+        return attrs.evolve(self, group=group, late=late)
+
+    @property
+    def settled(self) -> bool:
+        """Whether all consumers are members that have reached the target assignment, and all partitions are read."""
+        group = self.group
+        if group.epoch != group.target_epoch or len(group.members) != len(self.clients) or NONE in group.target:
+            return False
+        for client in self.clients:
+            member = group.member(client.member_id)
+            if client.stopped or client.taking is not None or member is None:
+                return False
+            if not client.epoch == member.epoch == group.target_epoch:
+                return False
+            if not client.owned == member.assigned == group.target_of(client.member_id):
+                return False
+        return True
+
+    def may_send(self, client: int) -> bool:
+        """Return whether a consumer sends heartbeats."""
+        return self.clients[client].stopped not in (PAUSED, DOWN)
+
+
+def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[ConsumerGroup]:
+    """Yield the initial state: the group is empty, and the consumers have not joined."""
+    nobody = (NONE,) * bounds.partitions
+    state = ConsumerGroup(
+        late=None,
+        spent=Spent(),
+        group=Group(target=nobody, partition_epochs=nobody),
+        clients=(Consumer(),) * bounds.clients,
+        protocol=protocol,
+        bounds=bounds,
+    )
+    for client in range(bounds.clients):
+        state = state.with_client(client, started(state, client))
+    yield state
+
+
+def started(state: ConsumerGroup, client: int) -> Consumer:
+    """Return a consumer that has just started. Since KIP-1082, it chooses its member id."""
+    if not state.protocol.names_itself:
+        return Consumer()
+    return Consumer(member_id=state.fresh_id(client, state.known_ids()))
