@@ -16,6 +16,8 @@ def answers_page(run: SuiteRun) -> Iterator[str]:
     file = run.checks[0].file
     command = f"leadline check {'answers' if file == ANSWERS else visible(str(file))} --answers -"
     yield from ("# What readers ask, answered by runs", "", f"Made from runs: `{command}`.")
+    if file == ANSWERS:
+        yield from ("", "*Seeds* are articles: see [their list](../../invariants/README.md#sources).")
     for outcome in run.outcomes:
         if outcome.result.interrupted:
             continue

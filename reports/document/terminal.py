@@ -125,11 +125,13 @@ class _FittingTable:
         spare = options.max_width - sum(needed[:shown]) - 2 * shown
         if spare >= 0:
             wanted = [most - least for most, least in zip(wide, needed, strict=True)][:shown]
-            share = min(1.0, spare / (sum(wanted) or 1))
+            most = max(wanted, default=0)  # what lacks the least fits first
+            while sum(min(more, most) for more in wanted) > spare:
+                most -= 1
             table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
             for title, least, more, is_number in zip(self._head, needed, wanted, self._numbers, strict=False):
                 justify: JustifyMethod = "right" if is_number else "left"
-                table.add_column(title, width=least + int(more * share), justify=justify, overflow="fold")
+                table.add_column(title, width=least + min(more, most), justify=justify, overflow="fold")
             for row in self._rows:
                 table.add_row(*row[:shown])
             yield table

@@ -41,6 +41,7 @@ from leadline.reports.kafka.bug_report import BugsReport, bugs_document
 from leadline.reports.kafka.bugs import read_archive
 from leadline.reports.matrix import read_matrix
 from leadline.reports.matrix_document import matrix_document
+from leadline.reports.matrix_overview import overview, with_overview
 from leadline.reports.runs.document import run_document
 from leadline.reports.runs.run_view import view_of_result
 from leadline.reports.suite import read_suite
@@ -195,6 +196,13 @@ def test_no_column_cuts_off_a_word(documents: dict[str, Document], width: int) -
         assert missing == set()
 
 
+def test_a_narrow_column_gets_first_what_it_lacks() -> None:
+    texts = ("leader_candidates_complete", "incomplete; premise not true yet", "15 states", "1,161")
+    cells = tuple(Cell((Span(text),)) for text in texts)
+    table = Table("verdicts", ("property", "verdict", "trace", "learned calls"), (cells,))
+    assert "15 states" in on_terminal(Document("Verdicts", (table,)), 72)
+
+
 def test_a_document_can_be_stored() -> None:
     stored = json.loads(json.dumps(document_object(EXAMPLE)))
     assert read_document(stored) == EXAMPLE
@@ -212,7 +220,8 @@ def test_stored_tables_are_shown_and_refused_when_what_made_them_has_changed(
     monkeypatch.setattr("leadline.reports.cli.matrix._searched", None)  # what is stored is not searched again
     shown = call("matrix", "--markdown", folder=folder)
     assert (shown.code, shown.err) == (0, "")
-    assert shown.out == markdown(matrix).replace("matrix.toml`.", "--recompute`.")
+    page = with_overview(matrix, overview(matrix))
+    assert shown.out == markdown(page).replace("matrix.toml`.", "--recompute`.")
     assert call("matrix", "--html", "page.html", folder=folder).code == 0
     assert (folder / "page.html").read_text().count('class="decisive"') == len(matrix.asides) > 0
     shipped.write_text(MATRIX.replace("records = 1", "records = 2"))
