@@ -80,7 +80,8 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
             or if it is about consumer groups.
     """
     if family_of(bug) == GROUPS:
-        raise LeadlineError(f"{bug.ticket} is about consumer groups, which only the model shows")
+        said = bug.on_brokers or "there is no replay of groups"
+        raise LeadlineError(f"{bug.ticket} is about consumer groups: {said}")
     if name is None:
         as_published = [each for each in bug.affected if "+" not in each and _OLDER_CLIENT not in each]
         if family_of(bug) == CONTROL and not as_published:
