@@ -53,7 +53,7 @@ def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
     diagnoses: dict[str, Diagnosis] = {}
     for runs in planned:
         with only_the_result_on_stdout(files.only_a_report):
-            own = _searched(runs)
+            own = _searched(runs, len(outcomes), sum(map(len, planned)))
         outcomes += own
         if not files.only_a_report:
             console().print(blocks_view([*bug_blocks(own)]), "", sep="\n")
@@ -71,11 +71,16 @@ def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
     return _exit_code(outcomes)
 
 
-def _searched(runs: Sequence[BugSearch]) -> list[BugResult]:
-    """Run the searches for a bug, and return their results. Stop when a search is interrupted."""
+def _searched(runs: Sequence[BugSearch], before: int, planned: int) -> list[BugResult]:
+    """Run the searches for a bug, and return their results. Stop when a search is interrupted.
+
+    Parameters:
+        before: the number of searches that were run for other bugs.
+        planned: the number of searches for all bugs.
+    """
     outcomes: list[BugResult] = []
-    for run in runs:
-        with progress_line(f"{run.bug.ticket} {run.spec.name}") as progress:
+    for number, run in enumerate(runs, start=before + 1):
+        with progress_line(f"search {number} of {planned}: {run.bug.ticket} {run.spec.name}") as progress:
             outcomes.append(run.searched(progress))
         if outcomes[-1].interrupted:
             break

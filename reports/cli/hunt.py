@@ -7,12 +7,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import attrs
 import click
 
-from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
-from leadline.checker.result import Statistics
 from leadline.checker.settings import MOST_WORKERS
 from leadline.checker.support.escapes import visible
 from leadline.reports.cli.completion import complete_spec
@@ -32,7 +29,7 @@ from leadline.reports.hunt.report import HuntReport, read_hunt, save_hunt
 from leadline.reports.kafka import HUNTED
 from leadline.reports.lines import say
 from leadline.reports.terminal.console import console
-from leadline.reports.terminal.progress import progress_line
+from leadline.reports.terminal.progress import labelled, progress_line
 
 
 @click.command(cls=EngineCommand)
@@ -211,11 +208,4 @@ def _report(plan: Plan, name: str, references: tuple[str, ...], saved: Path | No
 def _watched() -> Iterator[Watch]:
     """Show the progress of all searches in one line."""
     with progress_line("hunt") as show:
-
-        def watch(label: str) -> Progress:
-            def shown(statistics: Statistics) -> None:
-                show(attrs.evolve(statistics, activity=": ".join(filter(None, [label, statistics.activity]))))
-
-            return shown
-
-        yield watch
+        yield lambda label: labelled(show, lambda: label)

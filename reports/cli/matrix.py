@@ -20,7 +20,7 @@ from leadline.reports.matrix_document import document_of, matrix_document
 from leadline.reports.matrix_overview import overview, with_overview
 from leadline.reports.stored_tables import Tables, digest_of, stored_tables
 from leadline.reports.terminal.console import console
-from leadline.reports.terminal.progress import progress_line
+from leadline.reports.terminal.progress import labelled, progress_line
 
 
 @click.command()
@@ -103,7 +103,8 @@ def _searched(path: Path, command: str, kept: KeptResults, is_shipped: bool) -> 
     planned = len(searches.prepared())
     columns: list[Column] = []
     with progress_line("matrix") as progress, suppress(KeyboardInterrupt):  # between two searches
-        for column in searches.columns(progress, kept):
+        shown = labelled(progress, lambda: f"search {len(columns) + 1} of {planned}")
+        for column in searches.columns(shown, kept):
             columns.append(column)  # an interrupt must not lose the first ones
     finished = sum(not column.result.interrupted for column in columns)
     if finished < planned:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import attrs
 import click
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Column
@@ -93,6 +94,20 @@ def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statisti
             progress.update(task, description="\n".join(filter(None, [what, *progress_lines(statistics)])))
 
         yield show
+
+
+def labelled(show: Callable[[Statistics], None], label: Callable[[], str]) -> Callable[[Statistics], None]:
+    """Return a function that shows counts with a label, such as which search of how many they are from.
+
+    Parameters:
+        show: shows the counts of a run; see `progress_line`.
+        label: returns the label, which may change.
+    """
+
+    def shown(statistics: Statistics) -> None:
+        show(attrs.evolve(statistics, activity=": ".join(filter(None, [label(), statistics.activity]))))
+
+    return shown
 
 
 def _in_lines(what: str, every: float) -> Callable[[Statistics], None]:

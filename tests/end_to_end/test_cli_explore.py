@@ -21,7 +21,7 @@ from leadline.checker.bounds import bounds_text
 from leadline.checker.engines import EXHAUSTIVE
 from leadline.checker.result import Statistics
 from leadline.invariants.catalog import CATALOG
-from leadline.reports.terminal.progress import estimated_total, progress_line
+from leadline.reports.terminal.progress import estimated_total, labelled, progress_line
 from leadline.reports.terminal.run import heading
 from tests.suite.command import (
     COMMAND,
@@ -652,6 +652,17 @@ def test_two_components_of_one_broker_share_a_row_and_keep_their_columns(tmp_pat
 
 
 # Progress where there is no terminal
+
+
+def test_progress_of_several_searches_says_which_one_it_is_of(capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = iter((2, 3))
+    with progress_line("matrix", every=0.0) as progress:
+        show = labelled(progress, lambda: f"search {next(numbers)} of 9")
+        show(Statistics(distinct=1_234, depth=7, seconds=5.0))
+        show(Statistics(seconds=6.0, activity="at random"))
+    assert capsys.readouterr().err == (
+        "matrix  0:05  search 2 of 9  1,234 distinct  depth 7\nmatrix  0:06  search 3 of 9: at random\n"
+    )
 
 
 def test_without_a_terminal_progress_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
