@@ -202,6 +202,10 @@ class ActionInstance(Generic[S]):
         return self.action.sentence.format(**{**{name: name for name in self.action.drawn}, **values})
 
     def __repr__(self) -> str:
+        return self._text
+
+    @functools.cached_property
+    def _text(self) -> str:  # each call of an action needs it, for the case that it fails
         return with_values(self.action.name, self.arguments)
 
 
