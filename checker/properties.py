@@ -266,7 +266,7 @@ class Property:
         if outcome is not True:
             yield from reasons(self.owner, self.function, self.kind.gives, outcome)
 
-    @property
+    @functools.cached_property
     def owner(self) -> str:
         """The kind and the name, for messages."""
         return f"{self.kind.value} {self.name}"

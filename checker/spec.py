@@ -510,6 +510,8 @@ class Spec(Generic[S]):
             SpecError: if the action raised an exception, or yielded something that is not a valid state.
         """
         steps = guarded(f"action {instance}", lambda: list(instance.steps(state)))
+        if not steps:
+            return steps
         for _, successor in steps:
             if type(successor) is not type(state):
                 raise wrong_state(f"action {instance}", instance.action.function, type(state), successor)
@@ -578,7 +580,7 @@ class Spec(Generic[S]):
         """
         if item == AT_REST:
             return None if self.is_at_rest(states[0], differ) else ""
-        found = guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
+        found = guarded(item.owner, lambda: item.complaint(*states))
         applies = found is None or not item.at_rest or self.is_at_rest(states[0], differ)
         return found if applies else None
 
