@@ -15,6 +15,7 @@ HERE = Path(__file__).parent
 
 EXAMPLES = "github.com/tlaplus/Examples, searched by TLC"
 DIARY_01 = "github.com/Vanlightly/kafka-tlaplus, transactions diary 01, searched by TLC"
+KIP_848 = "github.com/Vanlightly/kafka-tlaplus, groupprotocol v2, searched by TLC"
 DIARY_02 = "github.com/Vanlightly/kafka-tlaplus, transactions diary 02, searched by TLC"
 STATERIGHT = "github.com/stateright/stateright, its examples' tests"
 OWN = "searched by the oracle"
@@ -88,6 +89,11 @@ PROTOCOLS = (
             Size(267, 19, DIARY_02, {"elections": 2}),
             Size(448, 22, OWN, {"elections": 0, "clients": 2}),
         ),
+        has_parts=False,
+    ),
+    Protocol(
+        "kafka_kip_848",
+        small=(Size(17, 9, KIP_848, {"clients": 1}), Size(4_009, 26, KIP_848, {"clients": 2, "topics": 1})),
         has_parts=False,
     ),
     Protocol(

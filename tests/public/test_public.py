@@ -63,6 +63,24 @@ def test_states_are_those_published(protocol: Protocol, size: Size) -> None:
 ONE_CLIENT = {"clients": 1, "elections": 1}
 
 
+@pytest.mark.parametrize(("perturbations", "expected"), [(0, Verdict.HOLDS), (1, Verdict.VIOLATED)])
+def test_liveness_of_kip_848_is_that_of_tlc(perturbations: int, expected: Verdict) -> None:
+    """By a fault of the specification, a group need not converge after a perturbation."""
+    spec = load_spec(str(HERE / "kafka_kip_848.py")).with_bounds({"topics": 1, "perturbations": perturbations})
+    assert oracle.explore(spec.with_properties(["eventually_converges"])).verdict is expected
+
+
+def test_no_property_of_kip_848_notices_that_epochs_are_not_compared() -> None:
+    """A client has one connection and one request in flight, so that no heartbeat is outdated. Offset commits can be:
+    `leadline.invariants.consumer_groups.commit_by_holder` notices the mistake.
+    """
+    spec = load_spec(str(HERE / "kafka_kip_848.py"))
+    bounds = {"topics": 1, "perturbations": 1}
+    right, wrong = (oracle.explore(spec.with_bounds(bounds | {"compares_epochs": each})) for each in (True, False))
+    assert right.verdict is wrong.verdict is Verdict.HOLDS
+    assert wrong.exhausted
+
+
 @pytest.mark.parametrize(
     ("name", "bounds", "expected"),
     [
