@@ -11,7 +11,7 @@ from leadline.checker import Limits, Spec, Verdict
 from leadline.checker.engines import ENGINES
 from leadline.invariants.families.group import CONSUMER_BY_DESIGN, CONSUMER_LIVENESS, CONSUMER_PROPERTIES, GROUP
 from leadline.model.group.consumer.drawing import group_state
-from leadline.model.group.consumer.mistakes import MISTAKES
+from leadline.model.group.consumer.mistakes import MISTAKES, RIGHT_TOO, RULES_SHOWN_WITH
 from leadline.model.group.consumer.protocols import Protocol
 from leadline.model.group.consumer.rules import RULES
 from leadline.model.group.consumer.state import ConsumerGroup
@@ -174,6 +174,32 @@ KILLED_BY: dict[str, set[str]] = {
 @pytest.mark.parametrize("mistake", MISTAKES, ids=[each.name for each in MISTAKES])
 def test_a_mistake_is_noticed(mistake: Mistake) -> None:
     assert set(violated(GROUP.with_mistake(mistake, NEWEST), mistake.bounds, SAFETY)[0]) == KILLED_BY[mistake.name]
+
+
+OTHERS = [(rule.name, other.name) for rule in RULES for other in rule.others(NEWEST.values[rule.name])]
+OLD_RULES = {
+    ("reconciliation", "restarts"): {"revocation_seen"},
+    ("partition_epochs", "lost"): set(OWNERS),
+    ("report", "changed"): {"revocation_seen"},
+}
+
+
+@pytest.mark.parametrize(("rule", "value"), OTHERS)
+def test_another_value_of_a_rule_is_noticed_or_does_no_harm(rule: str, value: str) -> None:
+    found = violated(GROUP.spec(NEWEST.with_rules({rule: value})), RULES_SHOWN_WITH[rule, value], SAFETY)[0]
+    assert set(found) == OLD_RULES.get((rule, value), set())
+    assert bool(found) != ((rule, value) in RIGHT_TOO)
+
+
+@pytest.mark.parametrize(("release", "expected"), [("4.1", False), ("4.2", True), ("4.4", True)])
+def test_an_outdated_commit_in_the_same_epoch_is_accepted_since_4_2(release: str, expected: bool) -> None:
+    """Without a ticket. A member that must revoke twice keeps its epoch (KAFKA-19974), so that a commit that was sent
+    before the first time is not refused, although another member may have the partition.
+    """
+    spec = load_spec(f"group/{release}-consumer").with_bounds(RULES_SHOWN_WITH["revoked_epoch", "same"])
+    result = ENGINES["oracle"](spec.with_properties(["commit_by_holder"]))
+    assert [len(trace) for item in result.properties for trace in item.traces] == [11] * expected
+    assert result.verdict is (Verdict.VIOLATED if expected else Verdict.HOLDS)
 
 
 # --- the table of rules -------------------------------------------------------------------------------------------

@@ -8,8 +8,6 @@ from leadline.model.group.classic.mistakes import NO_FAILURES
 from leadline.model.mistakes import Mistake
 from leadline.model.rules import RuleColumn
 
-LATE_COMMIT = NO_FAILURES | {"pauses": 1, "delayed": 1, "perturbations": 2}
-
 MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="given-before-free",
@@ -55,11 +53,34 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
 )
 
-RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {}
-"""The bounds within which a value of a rule violates a property of a column with a different value."""
+ONE_LEAVES = NO_FAILURES | {"leaves": 1}
 
-RIGHT_TOO: Mapping[tuple[str, str], str] = {}
+RIGHT_TOO: Mapping[tuple[str, str], str] = {
+    ("interruption", "new-epoch"): "the consumer begins its reconciliation again",
+    ("member_id", "coordinator"): "a member whose id nobody has learned is removed when its session expires (KIP-1082)",
+    ("member_id", "consumer"): "ids are unique in either case",
+    ("revoked_epoch", "next"): "the epoch is still earlier than that of the target assignment",
+    ("own_revoked", "unreleased"): "the partition is assigned one heartbeat later (KAFKA-19449)",
+    ("own_revoked", "free"): "no other member has held the partition",
+    ("rejoin", "refused"): "the consumer joins when its session has expired (KAFKA-19233)",
+    ("rejoin", "accepted"): "a consumer that joins owns nothing",
+    ("commit_epoch", "current"): "more commits are refused",
+    ("commit_epoch", "since-assignment"): "the member has held the partition since then",
+    ("empty_group", "behind"): "the next member to join computes a target assignment (KAFKA-20442)",
+    ("empty_group", "follows"): "the target assignment of an empty group is empty",
+}
 """The reasons why a value of a rule does no harm to a column with a different value."""
+
+RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
+    **dict.fromkeys(RIGHT_TOO, ONE_LEAVES),
+    ("reconciliation", "restarts"): NO_FAILURES | {"rejoins": 1},
+    ("partition_epochs", "lost"): ONE_LEAVES,
+    ("report", "changed"): ONE_LEAVES,
+    ("revoked_epoch", "same"): NO_FAILURES | {"rejoins": 1, "delayed": 1, "perturbations": 2, "any_target": True},
+}
+"""The bounds within which a value of a rule violates a property of a column with a different value. No response is
+lost, because with that, all releases from 3.8 on violate properties.
+"""
 
 
 def may_be_mutated(column: RuleColumn) -> bool:
