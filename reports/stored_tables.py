@@ -3,7 +3,7 @@
 Stored tables carry a digest of what made them: the matrix, and the code of its specs and properties without comments
 and docstrings. If it differs, the tables are refused, since any change of a rule may change any verdict. The code is
 that of the module that makes the specs of a family, and of all modules that it imports, directly or not. The modules
-that draw and explain traces are left out, because no search calls them.
+that draw and explain traces or make mistakes in rules are left out, because no search of a matrix calls them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from leadline.reports.matrix import read_matrix
 
 FOLDER = Path(__file__).resolve().parent / "tables"
 _LEADLINE = Path(str(model.__file__)).parent.parent
-_VIEWS = ("drawing", "explanation")
+_VIEWS = ("drawing", "explanation", "mistakes")
 """The names of modules that only families and other views import: see `tests/reports/test_stored_tables.py`."""
 
 
