@@ -88,6 +88,17 @@ def test_a_bug_that_the_settings_avoid_names_them(tmp_path: Path) -> None:
     assert found.after.command.startswith("leadline explore group/2.8.0 -b ")
 
 
+def test_a_violation_that_the_fix_does_not_end_has_another_cause(tmp_path: Path) -> None:
+    """A cooperative group of static members has a partition that nobody reads after a crash, in all releases."""
+    (found,) = [
+        each
+        for each in advised(tmp_path, "2.4.1", "2.4.1", COOPERATIVE + STATIC).findings
+        if each.bug.ticket == "KAFKA-9752"
+    ]
+    assert found.after.status is Status.UNDECIDED
+    assert found.after.reason.endswith("but with the fix, too: there is another cause")
+
+
 def test_an_upgrade(tmp_path: Path) -> None:
     advice = advised(tmp_path, "2.8.0", "3.9.1", EAGER)
     groups = {each.bug.ticket: group_of(each.before, each.after) for each in advice.findings}
@@ -96,6 +107,14 @@ def test_an_upgrade(tmp_path: Path) -> None:
     said = markdown(group_document(advice))
     assert f"{STUCK}: KAFKA-12890: fixed" in said
     assert f"{TWICE}: KAFKA-12984: avoided" in said
+
+
+def test_releases_are_compared_by_their_order_and_not_by_their_rules(tmp_path: Path) -> None:
+    """2.8.0 has the rules of 2.6.1, and 2.7.2 in between has others."""
+    advice = advised(tmp_path, "2.7.2", "2.8.0", EAGER)
+    assert [column.name for column in advice.columns] == ["group/2.7.2", "group/2.8.0"]
+    with pytest.raises(LeadlineError, match=r"--to 2\.7\.2 is older than --from 2\.8\.0: choose a newer release"):
+        advised(tmp_path, "2.8.0", "2.7.2", EAGER)
 
 
 @pytest.mark.parametrize(

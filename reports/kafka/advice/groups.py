@@ -24,7 +24,7 @@ from leadline.reports.kafka.advice.advice import group_of
 from leadline.reports.kafka.advice.decisions import ABSENT, Decider, Decision, InterruptedSearchError, Status, explore
 from leadline.reports.kafka.advice.json_advice import decision_object
 from leadline.reports.kafka.advice.properties import Entry, read_properties
-from leadline.reports.kafka.bugs import CONSUMERS, GROUPS, Archive, Bug, command_for
+from leadline.reports.kafka.bugs import CONSUMERS, GROUPS, Archive, Bug, command_for, fix_of
 from leadline.reports.loading import load_spec
 from leadline.reports.origin import Origin
 
@@ -164,7 +164,7 @@ def advise_group(before: str, after: str, group: ConsumerGroup, archive: Archive
             release is older than the first.
     """
     columns = (_column("--from", before, group), _column("--to", after, group))
-    if COLUMNS.index(_listed(columns[1])) < COLUMNS.index(_listed(columns[0])):
+    if _place(columns[1]) < _place(columns[0]):
         raise LeadlineError(f"--to {after} is older than --from {before}: choose a newer release")
     found = []
     for bug in archive.of_family(GROUPS).bugs:
@@ -184,8 +184,9 @@ def _column(option: str, text: str, group: ConsumerGroup) -> Column:
     return column
 
 
-def _listed(column: Column) -> Column:
-    return next(each for each in COLUMNS if each.values == column.values)
+def _place(column: Column) -> int:
+    """Return the position of a release. Two releases may have the same rules, with another one between them."""
+    return next(place for place, each in enumerate(COLUMNS) if column.name in (each.name, *each.aliases))
 
 
 def _decided(bug: Bug, column: Column, group: ConsumerGroup, archive: Archive, decider: Decider) -> Decision:
@@ -197,10 +198,15 @@ def _decided(bug: Bug, column: Column, group: ConsumerGroup, archive: Archive, d
     if not changed:
         return Decision(Status.POSSIBLE, "", explore(usual))
     spec = usual.with_bounds(changed)
+    mended = archive.searched(bug, column.name, fix_of(bug, column)).with_bounds(changed) if bug.rules else None
     try:
         verdict = decider.result(spec).verdict
+        is_other = verdict is Verdict.VIOLATED and mended and decider.result(mended).verdict is not Verdict.HOLDS
     except InterruptedSearchError:
         return Decision(Status.UNDECIDED, "the search with these settings was interrupted", explore(spec))
+    if is_other:
+        reason = "the property is violated with these settings, but with the fix, too: there is another cause"
+        return Decision(Status.UNDECIDED, reason, explore(spec))
     if verdict is Verdict.VIOLATED:
         return Decision(Status.POSSIBLE, "found by a search with these settings", explore(spec))
     if verdict is Verdict.INCOMPLETE:
