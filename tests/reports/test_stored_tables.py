@@ -16,7 +16,7 @@ from leadline.invariants.families.kafka import KAFKA
 from leadline.model.family import Family
 from leadline.reports import stored_tables
 from leadline.reports.kafka.bugs import Bug, read_archive
-from leadline.reports.matrix import matrix_file
+from leadline.reports.matrix import SHIPPED, matrix_file
 
 
 def test_the_digest_of_code_has_all_modules_that_a_family_imports_without_comments_and_docstrings() -> None:
@@ -61,3 +61,8 @@ def test_another_family_and_the_words_of_a_bug_do_not_change_the_digest_and_what
     assert now(attrs.evolve(bug, sentence="Something else.")) == before
     searched = now(attrs.evolve(bug, bounds={"failovers": 1}))
     assert (searched["control"] != before["control"], searched["costs"]) == (True, before["costs"])
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in stored_tables.FOLDER.glob("*.json")))
+def test_the_stored_tables_are_those_of_the_specs_that_there_are(name: str) -> None:
+    assert stored_tables.stored_tables(SHIPPED.with_name(f"{name}.toml")) is not None
