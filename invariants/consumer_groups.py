@@ -56,6 +56,7 @@ def partition_epoch_held(state: ConsumerGroup) -> Iterator[str]:
     source="KIP-848: group epoch, assignment epoch and member epoch",
 )
 def epochs_grow(before: ConsumerGroup, after: ConsumerGroup) -> Iterator[str]:
+    """This property is kept for models that change the coordinator: commits are compared with epochs."""
     was, now = before.group, after.group
     if now.epoch < was.epoch or now.target_epoch < was.target_epoch:
         yield f"the group epochs were {was.epoch} and {was.target_epoch}, and are {now.epoch} and {now.target_epoch}"
@@ -70,6 +71,7 @@ def epochs_grow(before: ConsumerGroup, after: ConsumerGroup) -> Iterator[str]:
     source="KIP-848: a member converges to the target assignment",
 )
 def epochs_ordered(state: ConsumerGroup) -> Iterator[str]:
+    """This property is kept for the same reason: with `revoked_epoch=next`, a member's epoch is not one of a target."""
     group = state.group
     if group.target_epoch > group.epoch:
         yield f"the target assignment has the epoch {group.target_epoch}, and the group {group.epoch}"
