@@ -21,7 +21,8 @@ from leadline.invariants.audit.partition import CHECKS
 from leadline.invariants.catalog import CATALOG
 from leadline.invariants.durability import strong_isr
 from leadline.invariants.families.control import PROPERTIES as CONTROL_PROPERTIES
-from leadline.invariants.families.group import PROPERTIES as GROUP_PROPERTIES
+from leadline.invariants.families.group import CONSUMER_PROPERTIES
+from leadline.invariants.families.group import PROPERTIES as CLASSIC_PROPERTIES
 from leadline.invariants.families.txn import PROPERTIES as TXN_PROPERTIES
 from leadline.invariants.logs import follower_log_is_prefix
 from leadline.invariants.promises import committed_never_lost
@@ -56,7 +57,11 @@ NOT_ON_DISKS = {
     "added_or_removed": "the audit takes what the controllers decided as given",
     "isr_and_elr_disjoint": "it compares what the controllers decided, which the audit takes as given",
     **{item.name: "the audit does not read transactions" for item in TXN_PROPERTIES if not item.kind.is_witness},
-    **{item.name: "the audit does not read consumer groups" for item in GROUP_PROPERTIES if not item.kind.is_witness},
+    **{
+        item.name: "the audit does not read consumer groups"
+        for item in (*CLASSIC_PROPERTIES, *CONSUMER_PROPERTIES)
+        if not item.kind.is_witness
+    },
     **{
         item.name: "it is about requests in flight, sessions and the memory of controllers"
         for item in CONTROL_PROPERTIES
