@@ -6,7 +6,6 @@ The bounds of a spec are the fields of a frozen attrs class, each declared with 
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 from collections.abc import Callable, Mapping
 from types import FunctionType
@@ -124,15 +123,11 @@ def check(text: str) -> Callable[[Callable[[B], bool]], Callable[[B], bool]]:
 
 def relations(bounds: object) -> list[tuple[str, Callable[[Any], bool]]]:
     """Return the methods that are decorated with `check`, each with the text of its relation."""
-    cls: type = type(bounds)
-    return _relations_of(cls)
-
-
-@functools.cache
-def _relations_of(bounds: type) -> list[tuple[str, Callable[[Any], bool]]]:
-    names = dict.fromkeys(name for cls in reversed(bounds.__mro__) for name in vars(cls))
-    members = [inspect.getattr_static(bounds, name) for name in names]
-    return [(getattr(member, _RELATION), member) for member in members if hasattr(member, _RELATION)]
+    members: dict[str, object] = {}
+    for cls in reversed(type(bounds).__mro__):
+        members.update(vars(cls))
+    functions = [member for member in members.values() if isinstance(member, FunctionType)]
+    return [(getattr(member, _RELATION), member) for member in functions if hasattr(member, _RELATION)]
 
 
 def check_relations(bounds: object) -> None:

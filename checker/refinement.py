@@ -14,12 +14,14 @@ from typing import Any, TypeVar
 import attrs
 
 from leadline.checker.action import ActionInstance
-from leadline.checker.door import VALUES, admit
+from leadline.checker.door import VALUES, admit, shown, wrong_state
 from leadline.checker.errors import SpecError
 from leadline.checker.properties import Property, step_invariant, step_witness
-from leadline.checker.spec import Spec
+from leadline.checker.spec import Spec, as_tuple
+from leadline.checker.state import check_state
 from leadline.checker.support.inspection import is_a
 from leadline.checker.support.messages import nearest
+from leadline.checker.values import same
 
 S = TypeVar("S")
 A = TypeVar("A")
@@ -27,7 +29,7 @@ A = TypeVar("A")
 
 @attrs.frozen(eq=False)
 class _Steps:
-    """The steps that an abstract spec allows, as predicates of a step of another spec.
+    """The steps that an abstract spec allows, as a predicate of a step of another spec.
 
     Attributes:
         name: the name of the abstract spec.
@@ -42,40 +44,53 @@ class _Steps:
     mapping: Callable[[Any], Any]
 
     def mapped(self, state: object) -> Any:
-        found = self.mapping(state)
-        wanted = type(self.initials[0])
+        found, wanted = self.mapping(state), type(self.initials[0])
         if type(found) is not wanted:
-            raise SpecError(f"the mapping to {self.name} must return a {wanted.__name__}, not {found!r}")
+            raise SpecError(f"the mapping to {self.name} must return a {wanted.__name__}, not {shown(found)}")
         return found
+
+    def leads(self, before: object, after: object) -> bool:
+        """Return whether a step of the abstract spec leads from one of its states to another."""
+        for instance in self.instances:
+            for _, found in instance.steps(before):
+                if type(found) is not type(before):
+                    owner = f"action {instance} of {self.name}"
+                    raise wrong_state(owner, instance.action.function, type(before), found)
+                if found == after:
+                    return True
+        return False
 
     def refuse(self, initial: object) -> str:
         """Return why the spec must not begin in a state, or an empty string if it may."""
         found = self.mapped(initial)
-        return "" if found in self.initials else f"it is mapped to {found}, in which {self.name} does not begin"
+        check_state(found, self.initials[0])
+        if any(same(found, each) for each in self.initials):
+            return ""
+        return f"it is mapped to {shown(found)}, in which {self.name} does not begin"
 
 
+@attrs.frozen(eq=False)
 class _Allowed(_Steps):
     """Yields a reason if a step has no counterpart."""
 
     def __call__(self, before: object, after: object) -> Iterator[str]:
         one, other = self.mapped(before), self.mapped(after)
-        if one != other and not _leads(self.instances, one, other):
+        if one != other and not self.leads(one, other):
             yield f"no step of {self.name} leads from {one} to {other}"
 
 
+@attrs.frozen(eq=False)
 class _Taken(_Steps):
     """Returns whether a step has a counterpart that changes the abstract state."""
 
     def __call__(self, before: object, after: object) -> bool:
         one, other = self.mapped(before), self.mapped(after)
-        return one != other and _leads(self.instances, one, other)
+        return one != other and self.leads(one, other)
 
 
-def _leads(instances: Iterable[ActionInstance[A]], before: A, after: A) -> bool:
-    return any(found == after for instance in instances for _, found in instance.steps(before))
-
-
-def refines(abstract: Spec[A], mapping: Callable[[S], A], *, never: Iterable[str] = ()) -> list[Property]:
+def refines(
+    abstract: Spec[A], mapping: Callable[[S], A], *, name: str = "", never: Iterable[str] = ()
+) -> list[Property]:
     """Return the properties of a spec that refines another one.
 
     The first is a step invariant: each step is mapped to a step of the abstract spec, or to no change. The others are
@@ -85,7 +100,10 @@ def refines(abstract: Spec[A], mapping: Callable[[S], A], *, never: Iterable[str
 
     Parameters:
         abstract: the abstract spec, with its bounds. Its `within` has no effect.
-        mapping: a function that takes a state of the spec, and returns a state of the abstract spec.
+        mapping: a function that takes a state of the spec, and returns a state of the abstract spec. Mapped states are
+            compared with ``==``.
+        name: the name of the step invariant, with which those of the witnesses begin. By default, ``refines_`` and the
+            name of the abstract spec.
         never: the names of actions of the abstract spec that are known to have no counterpart.
 
     Raises:
@@ -98,21 +116,24 @@ def refines(abstract: Spec[A], mapping: Callable[[S], A], *, never: Iterable[str
         raise SpecError(f"refines takes the abstract spec and a mapping, not {abstract!r}")
     admit(f"the mapping to {abstract.name}", mapping, ["state"], VALUES)
     actions = [action.name for action in abstract.actions]
-    left_out = list(never)
-    for name in left_out:
-        if name not in actions:
-            raise SpecError(f"refines: {abstract.name} has no action {name!r}{nearest(str(name), actions)}")
-    owner = "refines_" + re.sub(r"\W+", "_", abstract.name)
+    left_out = as_tuple([never] if isinstance(never, str) else never)
+    for each in left_out:
+        if not isinstance(each, str):
+            raise SpecError(f"refines: never must have names of actions, not objects of type {type(each).__name__}")
+        if each not in actions:
+            raise SpecError(f"refines: {abstract.name} has no action {each!r}{nearest(each, actions)}")
+    owner = name or f"refines_{_word(abstract.name)}"
     given = (abstract.name, tuple(abstract.initials()))
     allowed = _Allowed(*given, abstract.instances, mapping)
-    found = [_named(owner, step_invariant(f"each step is one of {abstract.name}, or changes nothing in it"), allowed)]
+    decorate = step_invariant(f"each step is one of {abstract.name}, or changes nothing in it")
+    found = [attrs.evolve(decorate(allowed), name=owner, initially=allowed.refuse)]
     for action in abstract.actions:
         if action.name not in left_out:
-            instances = tuple(each for each in abstract.instances if each.action is action)
+            taken = _Taken(*given, tuple(each for each in abstract.instances if each.action is action), mapping)
             decorate = step_witness(f"a step is mapped to {action.name} of {abstract.name}")
-            found.append(_named(f"{owner}_{action.name}", decorate, _Taken(*given, instances, mapping)))
+            found.append(attrs.evolve(decorate(taken), name=f"{owner}_{_word(action.name)}"))
     return found
 
 
-def _named(name: str, decorate: Callable[[Any], Property], steps: _Steps) -> Property:
-    return attrs.evolve(decorate(steps), name=name, initially=steps.refuse)
+def _word(name: str) -> str:
+    return re.sub(r"\W+", "_", name)

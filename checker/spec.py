@@ -22,7 +22,6 @@ from leadline.checker.door import (
     STEPS,
     VALUES,
     VERDICT,
-    Gives,
     admit,
     guarded,
     mapping,
@@ -31,6 +30,7 @@ from leadline.checker.door import (
     number,
     place,
     refuse_dropped,
+    shown,
     wrong_state,
 )
 from leadline.checker.drawing import Drawing, Event, Message, Row
@@ -120,7 +120,6 @@ class Spec(Generic[S]):
     cut: Callable[[S], bool] | None = None
     family: Any = None
     column: Any = None
-    _checked: tuple[object, ...] = attrs.field(default=(), repr=False)
 
     def __attrs_post_init__(self) -> None:
         for name in ("actions", "properties", "optional", "rests_on"):  # pyright would ignore converters
@@ -142,6 +141,8 @@ class Spec(Generic[S]):
         for item in (*self.properties, *self.optional):
             if isinstance(item, Action):
                 raise SpecError(f"spec {self.name}: {item.name} is an action: name it in actions, not in properties")
+            if isinstance(item, list | tuple):
+                raise SpecError(f"spec {self.name}: properties contains a list: write *refines(...), with a star")
             if not isinstance(item, Property):
                 raise SpecError(
                     f"spec {self.name}: {name_of(item)} is not a property: decorate it with @invariant(...)"
@@ -153,7 +154,6 @@ class Spec(Generic[S]):
             for name in names:
                 if names.count(name) > 1:
                     raise SpecError(f"spec {self.name}: two {kind} are named {name!r}")
-        self._refuse_dropped()
         self._check_fairness()
         witnesses = [item.name for item in self.properties if item.kind.is_witness]
         for name in self.rests_on:
@@ -177,20 +177,16 @@ class Spec(Generic[S]):
         check_relations(self.bounds)
 
     def _refuse_dropped(self) -> None:
-        """Check the functions of a new spec. A copy of a spec, with other bounds for example, has most of them from it:
-        to check these again would take most of the time of a copy.
+        """Check that no function drops what a generator function returns. This is done when the initial states are
+        asked for, as every search does: a helper may be defined below the spec, and most copies are never searched.
         """
-        given: list[tuple[str, object, Gives]] = [(f"spec {self.name}: initial_states", self.initial_states, STATES)]
+        refuse_dropped(f"spec {self.name}: initial_states", self.initial_states, STATES)
         for action in self.actions:
-            given.append((f"action {action.name}", action.function, STEPS))
-            domains = filter(callable, (*action.domains.values(), *action.drawn.values()))
-            given += [(f"action {action.name}: a domain", domain, VALUES) for domain in domains]
-        given += [(item.owner, item.function, REASONS) for item in (*self.properties, *self.optional)]
-        checked = set(map(id, self._checked))
-        for owner, function, gives in given:
-            if id(function) not in checked:
-                refuse_dropped(owner, function, gives)
-        object.__setattr__(self, "_checked", tuple(function for _, function, _ in given))
+            refuse_dropped(f"action {action.name}", action.function, STEPS)
+            for domain in filter(callable, (*action.domains.values(), *action.drawn.values())):
+                refuse_dropped(f"action {action.name}: a domain", domain, VALUES)
+        for item in (*self.properties, *self.optional):
+            refuse_dropped(item.owner, item.function, REASONS)
 
     def _check_fairness(self) -> None:
         if not isinstance(self.fairness, Mapping):
@@ -200,7 +196,7 @@ class Spec(Generic[S]):
             group = names if isinstance(names, tuple) else (names,)
             for name in group:
                 if name not in known:
-                    unknown = f"fairness names an unknown action {name!r}{nearest(str(name), known)}"
+                    unknown = f"fairness names an unknown action {shown(name)}{nearest(str(name), known)}"
                     raise SpecError(f"spec {self.name}: {unknown}")
                 check_fairness(name, [*known[name].domains, *known[name].drawn], fair, known[name].effect)
             if isinstance(names, tuple):
@@ -217,8 +213,7 @@ class Spec(Generic[S]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave out the family and the column, which engines do not need, and which need not be picklable."""
-        left_out = ("family", "column", "_checked")
-        names = [field.name for field in attrs.fields(type(self)) if field.name not in left_out]
+        names = [field.name for field in attrs.fields(type(self)) if field.name not in ("family", "column")]
         return functools.partial(type(self), **{name: getattr(self, name) for name in names}), ()
 
     def fair(self, action: Action[S, ...]) -> str:
@@ -465,6 +460,7 @@ class Spec(Generic[S]):
 
     @functools.cached_property
     def _initials(self) -> tuple[S, ...]:
+        self._refuse_dropped()
         owner = f"spec {self.name}: initial_states"
         returned = guarded("initial_states", lambda: self.initial_states(self.bounds))
         first_ones = itertools.islice(members(owner, self.initial_states, STATES, returned), MOST_INITIALS + 1)

@@ -134,7 +134,8 @@ def _future(spec: Spec[object], action: Action[object, ...]) -> str:
     strength, _, each = spec.fair(action).partition(" ")
     fairness = f"{strength}ly fair{', each instance' if each else ''}" if strength else ""
     groups = [
-        f"{fair.partition(' ')[0]}ly fair together with {', '.join(name for name in names if name != action.name)}"
+        f"{fair.replace(' each', 'ly fair for each', 1) if ' each' in fair else f'{fair}ly fair'} together with "
+        f"{', '.join(name for name in names if name != action.name)}"
         for names, fair in spec.fair_groups
         if action.name in names
     ]

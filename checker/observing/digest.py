@@ -28,7 +28,7 @@ from leadline.checker.observing.recording import Precision
 from leadline.checker.properties import AT_REST
 from leadline.checker.spec import Spec
 from leadline.checker.support.inspection import is_a, stored
-from leadline.checker.values import HASH
+from leadline.checker.values import HASH, cached_properties
 
 S = TypeVar("S")
 
@@ -105,7 +105,8 @@ def _begin(spec: Spec[S]) -> list[object]:
 
 
 def _ends(spec: Spec[S]) -> list[object]:
-    return [spec.check_deadlock, *(item.name for item in spec.checks), *map(str, spec.instances)]
+    fairness = [str(each) for each in spec.fairness.items()]
+    return [spec.check_deadlock, *(item.name for item in spec.checks), *map(str, spec.instances), *fairness]
 
 
 class _Objects:
@@ -289,9 +290,11 @@ def _of_object(value: object) -> Iterator[tuple[str, object]]:
     elif is_a(value, CodeType):
         yield "code", _code(cast(CodeType, value))
     else:
-        count = 0
+        count, left_out = 0, _NO_MEMBERS
+        if origin(type(value).__module__) is Origin.LEADLINE:  # what an action instance has computed is no content
+            left_out = _NO_MEMBERS.union(*map(cached_properties, type(value).__mro__))
         for reference in referents(value):
-            if reference.value is not type(value) and reference.name.removeprefix(".") not in _NO_MEMBERS:
+            if reference.value is not type(value) and reference.name.removeprefix(".") not in left_out:
                 count += 1
                 yield reference.name, reference.value
         if not count and origin(type(value).__module__) is not Origin.SPEC:

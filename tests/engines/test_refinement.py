@@ -198,6 +198,46 @@ def test_what_a_user_reads(mapped: str, code: int, said: str, tmp_path: Path) ->
     assert "Traceback" not in run.err
 
 
+@attrs.frozen
+class Flag:
+    on: object
+
+
+@action("")
+def turn(flag: Flag) -> Iterator[Any]:
+    yield Flag(1) if flag.on == 0 else 1
+
+
+@pytest.mark.parametrize(
+    ("mapped", "said"),
+    [
+        (lambda state: Flag(state.place), "action turn() of flag must yield a Flag, not 1"),
+        (lambda state: Flag(state.place == 1), "it is mapped to Flag(on=False), in which flag does not begin"),
+        (lambda state: Flag(float(state.place)), "it is mapped to Flag(on=0.0), in which flag does not begin"),
+        (lambda state: Flag(set()), "a state must be hashable, but Flag.on contains a set"),
+    ],
+)
+def test_values_that_are_not_those_of_the_abstract_spec_are_refused(mapped: Callable[[At], Flag], said: str) -> None:
+    flag = Spec(name="flag", initial_states=lambda _: [Flag(0)], actions=[turn])
+    concrete = graph(At, "concrete", {(0, 1), (1, 2)}, 0)
+    for explore in (oracle.explore, learning.explore):
+        with pytest.raises(SpecError) as error:
+            explore(attrs.evolve(concrete, properties=refines(flag, mapped)))
+        assert said in str(error.value)
+
+
+def test_a_list_of_properties_among_properties_is_refused() -> None:
+    given: list[Any] = [refines(consensus.spec, voting.chosen)]
+    with pytest.raises(SpecError, match="properties contains a list: write"):
+        attrs.evolve(voting.spec, properties=given)
+
+
+def test_two_mappings_have_names() -> None:
+    other = refines(consensus.spec, voting.chosen, name="also")
+    spec = attrs.evolve(voting.spec, properties=[*refines(consensus.spec, voting.chosen), *other])
+    assert [item.name for item in spec.properties][2:] == ["also", "also_choose"]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -10,6 +10,7 @@ import functools
 import inspect
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -22,6 +23,7 @@ from leadline.checker.drawing import Drawing, Message, Row
 from leadline.checker.engines import compiled, oracle
 from leadline.checker.settings import RandomSettings
 from tests.specs import learning
+from tests.suite.command import call
 
 FILE = "test_door.py"
 
@@ -372,7 +374,7 @@ def dropping() -> list[Callable[[State], Iterator[State]]]:
 
 @pytest.mark.parametrize("step", dropping(), ids=lambda step: step.__name__)
 def test_the_value_that_a_helper_returns_is_not_dropped(step: Callable[[State], Iterator[State]]) -> None:
-    text = refused(lambda: spec_of(actions=[action()(step)]))
+    text = refused(lambda: spec_of(actions=[action()(step)]).initials())
     lines, first = inspect.getsourcelines(step)
     line = max(number for number, line in enumerate(lines, first) if "yield from" in line)
     assert re.fullmatch(
@@ -387,7 +389,7 @@ def test_the_value_that_a_helper_of_a_helper_returns_is_not_dropped() -> None:
         yield from delegates(state)
 
     assert "action step drops the value that returns_the_last returns" in refused(
-        lambda: spec_of(actions=[action()(step)])
+        lambda: spec_of(actions=[action()(step)]).initials()
     )
 
 
@@ -412,16 +414,16 @@ def test_what_a_helper_returns_is_dropped_in_no_other_generator() -> None:
         yield from helper_that_returns()
 
     found = "drops the value that returns_the_last returns: yield the states"
-    assert f"initial_states {found}" in refused(lambda: spec_of(initial_states=starts))
-    assert "yield a sentence" in refused(lambda: spec_of(invariant("it")(reasons)))
+    assert f"initial_states {found}" in refused(lambda: spec_of(initial_states=starts).initials())
+    assert "yield a sentence" in refused(lambda: spec_of(invariant("it")(reasons)).initials())
 
     class Called:
         def __call__(self, state: State) -> Iterator[str]:
             yield from helper_that_returns()
 
-    assert "action step: a domain drops" in refused(lambda: in_action(x=drawn))
-    assert "yield a sentence" in refused(lambda: spec_of(invariant("it")(functools.partial(reasons))))
-    assert "yield a sentence" in refused(lambda: spec_of(invariant("it")(Called())))
+    assert "action step: a domain drops" in refused(lambda: in_action(x=drawn).initials())
+    assert "yield a sentence" in refused(lambda: spec_of(invariant("it")(functools.partial(reasons))).initials())
+    assert "yield a sentence" in refused(lambda: spec_of(invariant("it")(Called())).initials())
 
 
 @pytest.mark.parametrize("outcome", [None, 3, "abc", State()])
@@ -491,3 +493,39 @@ def test_a_lambda_may_yield() -> None:
     step: Any = lambda state: (yield State(1 - state.n))  # noqa: E731
     spec = spec_of(actions=[action()(step)])
     assert oracle.explore(spec).statistics.distinct == 2
+
+
+def test_a_helper_that_is_defined_below_the_spec_drops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text(LATE, encoding="utf-8")
+    for command in (("explore",), ("explore", "-b", "n=2"), ("fuzz",)):
+        run = call(command[0], "late.py", *command[1:], folder=tmp_path)
+        assert run.code == 2
+        assert "action go drops the value that helper returns" in run.err
+
+
+LATE = """
+from attrs import frozen
+from leadline.checker import Spec, action, bound, invariant
+
+@frozen
+class State:
+    n: int
+
+@frozen
+class Bounds:
+    n: int = bound(1, "a number")
+
+@action("go")
+def go(state):
+    yield from helper(state)
+
+@invariant("n is small")
+def small(state):
+    return state.n < 3
+
+spec = Spec(name="late", initial_states=lambda _: [State(0)], actions=[go], properties=[small], bounds=Bounds())
+
+def helper(state):
+    yield State(2)
+    return State(state.n + 1)
+"""

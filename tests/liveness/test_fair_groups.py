@@ -131,8 +131,8 @@ def test_what_a_group_does_not_promise_is_said() -> None:
 
 def test_specs_names_the_group() -> None:
     text = str(spec_object(spec_of({("tea", "coffee"): "strong each guest"})))
-    assert "strongly fair together with coffee" in text
-    assert "strongly fair together with tea" in text
+    assert "strongly fair for each guest together with coffee" in text
+    assert "strongly fair for each guest together with tea" in text
 
 
 @pytest.mark.parametrize(
