@@ -88,15 +88,22 @@ def drawn(seed: int, most: int = 5) -> Drawn:
 
 def spec_of(graph: Drawn, *, draws: bool = False) -> Spec[Node]:
     """The graph as a spec. If `draws` is set, the actions draw their instances from the state."""
-    groups = [] if graph.group is None else [graph.group]
     return Spec(
         name="graph",
         initial_states=lambda bounds: [Node(index) for index in graph.initials],
         actions=[_action(graph, number, draws) for number in range(3)],
         properties=properties_of(graph),
         cut=(lambda state: state.at in graph.cut) if graph.cut else None,
-        fairness={(f"move{one}", f"move{other}"): fair for one, other, fair in groups},
+        fairness=group_of(graph, "instance"),
     )
+
+
+def group_of(graph: Drawn, parameter: str) -> dict[Any, str]:
+    """The fairness of a group of actions `move0` to `move2` with the given parameter."""
+    if graph.group is None:
+        return {}
+    one, other, fair = graph.group
+    return {(f"move{one}", f"move{other}"): fair.replace("instance", parameter)}
 
 
 def properties_of(graph: Drawn) -> list[Property]:

@@ -20,7 +20,7 @@ from leadline.checker.coverage import InstanceCoverage
 from leadline.checker.engines import oracle
 from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.settings import CompiledSettings, Tuning
-from tests.liveness.graphs import Drawn, drawn, expected, properties_of
+from tests.liveness.graphs import Drawn, drawn, expected, group_of, properties_of
 from tests.liveness.test_compiled import assert_alike
 from tests.specs import learning
 from tests.specs.agreement import SMALL
@@ -73,6 +73,7 @@ def spec_of(graph: Drawn, kind: str) -> Spec[Place]:
         actions=[_action(graph, number, kind, place) for number in range(3)],
         properties=properties_of(graph),
         cut=(lambda state: state.at in graph.cut) if graph.cut else None,
+        fairness=group_of(graph, "value"),
     )
 
 
