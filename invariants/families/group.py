@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -77,8 +77,7 @@ CONSUMER_LIVENESS = (
 def _make(column: GroupColumn, protocol: Any) -> Spec[Any]:
     if isinstance(column, ConsumerColumn):
         return _consumer(column, protocol)
-    assert isinstance(column, Column)
-    return _classic(column, protocol)
+    return _classic(cast(Column, column), protocol)
 
 
 def _classic(column: Column, protocol: Protocol) -> Spec[state.Classic]:
