@@ -23,7 +23,7 @@ FIRST = (
     *(*SLOW, "test_control.py", "test_cli_check.py", "test_checkpoint.py", "test_atomic_figures.py", "test_bugs.py"),
     *("test_constructs.py", "test_kafka_answers.py", "test_kafka_mutants.py", "test_public.py", "test_stateful.py"),
     *("test_audit_states.py", "test_documents.py", "test_kafka_and_atomic.py", "test_advise.py", "test_signals.py"),
-    *("test_run_page.py", "test_pages.py"),
+    *("test_run_page.py", "test_situations.py", "test_resumed_data.py", "test_saves_of_both_engines.py"),
 )
 """Files that come first, the longest before the others, so that no worker of pytest-xdist is left with one at the end.
 """
