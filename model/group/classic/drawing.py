@@ -8,7 +8,7 @@ from leadline.checker.action import Step
 from leadline.checker.drawing import Cell, Drawing, Message, Row
 from leadline.model.group.classic.explanation import events
 from leadline.model.group.classic.state import DOWN, PREPARING, Classic, Consumer
-from leadline.model.group.perturbed import NONE
+from leadline.model.group.perturbed import NONE, Commit
 
 COORDINATOR = "coordinator"
 
@@ -99,15 +99,14 @@ def _consumer(state: Classic, client: Consumer) -> Row:
 def messages(state: Classic) -> Iterator[Message]:
     """Yield the commit in flight."""
     if state.late is not None:
-        yield commit_message(state)
+        yield commit_message(state.late, state.client_of(state.late.member_id))
 
 
-def commit_message(state: Classic) -> Message:
-    """Return the offset commit in flight."""
-    assert state.late is not None
-    sender = consumer_row(state.client_of(state.late.member_id))
-    detail = f"partitions {partitions(state.late.partitions)}"
-    return Message(sender, COORDINATOR, f"OffsetCommit@{state.late.epoch}", detail)
+def commit_message(late: Commit, sender: int) -> Message:
+    """Return the message of an offset commit of a consumer."""
+    return Message(
+        consumer_row(sender), COORDINATOR, f"OffsetCommit@{late.epoch}", f"partitions {partitions(late.partitions)}"
+    )
 
 
 SENT = {"send_join": "JoinGroup", "send_sync": "SyncGroup", "send_heartbeat": "Heartbeat", "leave": "LeaveGroup"}
@@ -121,7 +120,7 @@ def arrivals(step: Step[Classic]) -> Iterator[Message]:
         detail = f"member {number(own.member_id)}, generation {number(own.generation)}"
         yield Message(consumer_row(consumer), COORDINATOR, SENT[step.action], detail)
     elif step.action == "commit_arrives":
-        yield commit_message(step.before)
+        yield from messages(step.before)
 
 
 DRAWING = Drawing(

@@ -9,6 +9,7 @@ from leadline.checker.drawing import Drawing, Message, Row
 from leadline.model.group.classic.drawing import (
     COORDINATOR,
     cells,
+    commit_message,
     consumer_row,
     number,
     partition_cells,
@@ -99,15 +100,7 @@ def _consumer(state: ConsumerGroup, client: Consumer) -> Row:
 def messages(state: ConsumerGroup) -> Iterator[Message]:
     """Yield the commit in flight."""
     if state.late is not None:
-        yield commit_message(state)
-
-
-def commit_message(state: ConsumerGroup) -> Message:
-    """Return the offset commit in flight."""
-    assert state.late is not None
-    sender = consumer_row(state.client_of(state.late.member_id))
-    detail = f"partitions {partitions(state.late.partitions)}"
-    return Message(sender, COORDINATOR, f"OffsetCommit@{state.late.epoch}", detail)
+        yield commit_message(state.late, state.client_of(state.late.member_id))
 
 
 def arrivals(step: Step[ConsumerGroup]) -> Iterator[Message]:
@@ -122,7 +115,7 @@ def arrivals(step: Step[ConsumerGroup]) -> Iterator[Message]:
             consumer_row(consumer), COORDINATOR, f"Heartbeat@{epoch}", f"member {number(own.member_id)}{told}"
         )
     elif step.action == "commit_arrives":
-        yield commit_message(step.before)
+        yield from messages(step.before)
 
 
 DRAWING = Drawing(
