@@ -24,6 +24,7 @@ from leadline.checker.choices import one_of_each, permutations, product, subsets
 from leadline.checker.enabled import enabled
 from leadline.checker.engines import explore, fuzz
 from leadline.checker.errors import LeadlineError, SpecError, TraceError
+from leadline.checker.formulas import Formula, always, implies, now, step, until
 from leadline.checker.map import Map
 from leadline.checker.properties import (
     Kind,
@@ -36,6 +37,7 @@ from leadline.checker.properties import (
     recoverable,
     step_invariant,
     step_witness,
+    temporal,
     witness,
 )
 from leadline.checker.refinement import refines
@@ -49,6 +51,7 @@ __all__ = [
     "Action",
     "ActionInstance",
     "Bag",
+    "Formula",
     "Kind",
     "LeadlineError",
     "Limits",
@@ -66,6 +69,7 @@ __all__ = [
     "TraceError",
     "Verdict",
     "action",
+    "always",
     "always_eventually",
     "bound",
     "bounds",
@@ -76,16 +80,21 @@ __all__ = [
     "eventually_always",
     "explore",
     "fuzz",
+    "implies",
     "invariant",
     "leads_to",
+    "now",
     "one_of_each",
     "permutations",
     "product",
     "put",
     "recoverable",
     "refines",
+    "step",
     "step_invariant",
     "step_witness",
     "subsets",
+    "temporal",
+    "until",
     "witness",
 ]

@@ -54,6 +54,7 @@ VERDICT = Gives("return True or False")
 forgotten something.
 """
 
+FORMULA = Gives("return a formula")
 REASONS = Gives("return True or False", yields="a sentence for each reason why it is false")
 STEPS = Gives("be a generator function that yields the next states", yields="the state", must_yield=True)
 VALUES = Gives("return a collection of values", yields="the values")
@@ -129,7 +130,7 @@ def wrong_parameters(owner: str, function: Callable[..., object], takes: Sequenc
     found = _signature(owner, function)
     bare = [item.replace(annotation=item.empty) for item in found.parameters.values()]
     text = str(found.replace(parameters=bare, return_annotation=found.empty))
-    wanted = f"{_COUNTED[len(takes)]}, {' and '.join(takes)}"
+    wanted = f"{_COUNTED[len(takes)]}, {' and '.join(takes)}" if takes else "no parameters"
     return SpecError(f"{owner} must take {wanted}, not {text}{hint}{place(function)}")
 
 

@@ -6,22 +6,26 @@ import enum
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, cast, overload
 
 import attrs
 
 from leadline.checker.door import (
+    FORMULA,
     REASONS,
     VERDICT,
     Gives,
     admit,
+    guarded,
     name_of,
     parameters_of,
     reasons,
     shown,
+    wrong,
     wrong_parameters,
 )
 from leadline.checker.errors import SpecError, raised
+from leadline.checker.formulas import Formula, Statement, sometime
 from leadline.checker.parameters import (
     Domain,
     check_sentence,
@@ -71,23 +75,31 @@ class Kind(enum.Enum):
     """In every fair behaviour, the predicate is true from some state on."""
     RECOVERABLE = "recoverable"
     """From every reachable state, a state in which the predicate is true can be reached. Fairness has no effect."""
+    TEMPORAL = "temporal"
+    """In every fair behaviour, the formula that the function returns is true; see `leadline.checker.formulas`."""
+    CONDITION = "condition"
+    """A predicate of states that occurs in a formula. It is evaluated when formulas are checked."""
+    STEP_CONDITION = "step condition"
+    """A predicate of steps that occurs in a formula."""
 
     @property
     def is_witness(self) -> bool:
         """Whether the property must be true in at least one state or step, instead of in all of them."""
-        return self in (Kind.WITNESS, Kind.STEP_WITNESS, Kind.PREMISE)
+        return self in (Kind.WITNESS, Kind.STEP_WITNESS, Kind.PREMISE, *CONDITIONS)
 
     @property
     def gives(self) -> Gives:
         """What the predicate must give. Only an invariant may yield reasons: where nothing is to be explained, a
         predicate that yields would be true if it yields nothing.
         """
+        if self is Kind.TEMPORAL:
+            return FORMULA
         return REASONS if self in (Kind.INVARIANT, Kind.STEP_INVARIANT) else VERDICT
 
     @property
     def of_steps(self) -> bool:
         """Whether the property is about steps instead of states."""
-        return self in (Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+        return self in OF_STEPS
 
     @property
     def is_liveness(self) -> bool:
@@ -103,14 +115,22 @@ LIVENESS = (
     Kind.ALWAYS_EVENTUALLY,
     Kind.EVENTUALLY_ALWAYS,
     Kind.RECOVERABLE,
+    Kind.TEMPORAL,
 )
 """The kinds of liveness properties."""
 
+CONDITIONS = (Kind.CONDITION, Kind.STEP_CONDITION)
+"""The kinds of the predicates in formulas."""
 
-OF_STATES = (Kind.INVARIANT, Kind.WITNESS, *LIVENESS, Kind.PREMISE, Kind.CUT, Kind.CONSTRAINT)
+OF_STATES = (
+    Kind.INVARIANT, Kind.WITNESS, *LIVENESS[:-1], Kind.PREMISE, Kind.CONDITION, Kind.CUT, Kind.CONSTRAINT
+)  # fmt: skip
 """The kinds of properties whose predicates take one state, except `Kind.FINAL`, which searches call only for states
 without a next state.
 """
+
+OF_STEPS = (Kind.STEP_INVARIANT, Kind.STEP_WITNESS, Kind.STEP_CONDITION)
+"""The kinds of properties whose predicates take the states before and after a step."""
 
 Predicate = Callable[..., bool | Iterator[str]]
 """A function that returns whether a property is true, or yields a sentence for each reason why it is false."""
@@ -175,6 +195,21 @@ class Property:
     def is_named(self, name: str) -> bool:
         """Return whether a name is the name of this property or, for an instance, of the property in `declared`."""
         return name == self.name or (self.declared is not None and name == self.declared.name)
+
+    @functools.cached_property
+    def formula(self) -> Formula:
+        """The formula of a property of kind `Kind.TEMPORAL`.
+
+        Raises:
+            SpecError: if the function of the property does not return a formula, or returns one that depends on the
+                first step of a behaviour.
+        """
+        found = guarded(self.owner, self.function)
+        if not isinstance(found, Formula):
+            raise wrong(self.owner, self.function, FORMULA, found)
+        if found.is_of_steps:
+            raise SpecError(f"{self.owner}: {found} is about a single step: write always(...) or eventually(...)")
+        return found
 
     @property
     def written(self) -> Predicate:
@@ -375,11 +410,22 @@ def step_witness(sentence: str, /, *, source: str = "", **domains: Domain) -> Ca
     return _property(Kind.STEP_WITNESS, sentence, source, domains=domains)
 
 
+@overload
+def eventually(sentence: Statement, /) -> Formula: ...
+
+
+@overload
 def eventually(
     sentence: str, /, *, source: str = "", quiet: bool = False, **domains: Domain
-) -> Callable[[Predicate], Property]:
+) -> Callable[[Predicate], Property]: ...
+
+
+def eventually(
+    sentence: str | Statement, /, *, source: str = "", quiet: bool = False, **domains: Domain
+) -> Callable[[Predicate], Property] | Formula:
     """Return a decorator that turns a predicate of a state into a liveness property. In every fair behaviour, the
-    predicate must be true in at least one state.
+    predicate must be true in at least one state. Given a formula or a predicate instead of a sentence, return the
+    formula that it is true now or at a later position; see `leadline.checker.formulas`.
 
     A behaviour is an infinite sequence of states that begins with an initial state. Each state either leads to the next
     by a step or is equal to it (stuttering). A behaviour is fair if it satisfies the fairness of all actions; see
@@ -393,6 +439,8 @@ def eventually(
     Raises:
         SpecError: if an argument is not valid, or if the function does not take exactly a state and the parameters.
     """
+    if isinstance(sentence, Formula) or callable(sentence):
+        return sometime(sentence)
     return _liveness(Kind.EVENTUALLY, sentence, source, domains, quiet=quiet)
 
 
@@ -446,6 +494,32 @@ def recoverable(
         SpecError: if an argument is not valid, or if the function does not take exactly a state and the parameters.
     """
     return _liveness(Kind.RECOVERABLE, sentence, source, domains, by_healing=by_healing)
+
+
+def temporal(
+    sentence: str, /, *, source: str = "", quiet: bool = False, **domains: Domain
+) -> Callable[[Callable[..., Formula]], Property]:
+    """Return a decorator that turns a function that returns a temporal formula into a liveness property. In every fair
+    behaviour, the formula must be true. The function takes the parameters of the property, and no state.
+
+    Parameters:
+        sentence, source, quiet, domains: see `eventually`.
+
+    Raises:
+        SpecError: if an argument is not valid, or if the function does not take exactly the parameters.
+
+    Example:
+        >>> from leadline.checker import always, implies
+        >>> @temporal("what is chosen stays chosen")
+        ... def stays():
+        ...     def chosen(state):
+        ...         return state > 0
+        ...     return always(implies(chosen, always(chosen)))
+        >>> str(stays.formula)
+        'always(implies(chosen, always(chosen)))'
+    """
+    decorate = _liveness(Kind.TEMPORAL, sentence, source, domains, quiet=quiet)
+    return cast(Callable[[Callable[..., Formula]], Property], decorate)
 
 
 def _liveness(
@@ -538,7 +612,7 @@ def _property(
     domains = domains or {}
     if premise is not None:
         _check_premise(premise, domains)
-    states = ["before", "after"] if kind.of_steps else ["state"]
+    states = [] if kind is Kind.TEMPORAL else ["before", "after"] if kind.of_steps else ["state"]
 
     def decorate(function: Predicate) -> Property:
         name = name_of(function)

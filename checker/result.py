@@ -439,12 +439,14 @@ class PropertyResult:
             satisfies the witness.
         premise: whether the premise of the property was true in any state searched. None if the property has no
             premise.
+        never: for a formula, what is true in no behaviour, so that the property is vacuous.
     """
 
     property: Property
     verdict: Verdict
     traces: tuple[Trace[Any], ...] = ()
     premise: bool | None = None
+    never: str = ""
 
     @property
     def says_nothing(self) -> bool:

@@ -35,6 +35,7 @@ from leadline.checker.door import (
 )
 from leadline.checker.drawing import Drawing, Event, Message, Row
 from leadline.checker.errors import SpecError
+from leadline.checker.formulas import Atom
 from leadline.checker.properties import AT_REST, DEADLOCK, Kind, Premise, Property, premise_property
 from leadline.checker.state import check_shape, check_state, check_state_class
 from leadline.checker.support.escapes import visible
@@ -275,6 +276,25 @@ class Spec(Generic[S]):
         return tuple(item for item in self._properties if item.kind.is_liveness)
 
     @functools.cached_property
+    def _conditions(self) -> dict[Atom, Property]:
+        """The predicates in the formulas of the properties, each once. If several have one name, it is numbered."""
+        atoms = dict.fromkeys(
+            atom for item in self._properties if item.kind is Kind.TEMPORAL for atom in item.formula.atoms
+        )
+        found: dict[Atom, Property] = {}
+        for atom in atoms:
+            function, names = atom[1], [each.name for each in found.values()]
+            known = (f"{name_of(function)}{f' {number}' if number > 1 else ''}" for number in itertools.count(1))
+            kind = Kind.STEP_CONDITION if atom[0] == "step" else Kind.CONDITION
+            name = next(name for name in known if name not in names)
+            found[atom] = Property(name, kind, "", function, "")
+        return found
+
+    def condition(self, atom: Atom) -> Property:
+        """Return a predicate in a formula as a property of kind `Kind.CONDITION` or `Kind.STEP_CONDITION`."""
+        return self._conditions[atom]
+
+    @functools.cached_property
     def opening(self) -> Property | None:
         """The predicate `cut` as a property of kind `Kind.CUT`, or None if there is no such predicate."""
         return _of_predicate(self.cut, "cut", Kind.CUT)
@@ -441,12 +461,13 @@ class Spec(Generic[S]):
         """Return the properties of the given kinds.
 
         Returns:
-            The properties of these kinds in `checks`, `premises`, `opening`, `ending` and `constraint`, in this order.
+            The properties of these kinds in `checks` and `premises`, the predicates in formulas, `opening`, `ending`
+            and `constraint`, in this order.
         """
         constraint = () if self.constraint is None else (self.constraint,)
         opening = () if self.opening is None or not self.liveness else (self.opening,)
         ending = () if self.ending is None else (self.ending,)
-        every = (*self.checks_and_premises, *opening, *ending, *constraint)
+        every = (*self.checks_and_premises, *self._conditions.values(), *opening, *ending, *constraint)
         return tuple(item for item in every if item.kind in kinds)
 
     def initials(self) -> list[S]:

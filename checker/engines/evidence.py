@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import attrs
 
 from leadline.checker.action import ActionInstance
+from leadline.checker.liveness.judged import Judged
 from leadline.checker.liveness.recheck import fault
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, Stop, Verdict, judge
@@ -96,7 +97,7 @@ def property_results(
     arrivals: Arrivals[S],
     limits: Limits,
     exhausted: bool,
-    liveness: Mapping[Property, Trace[S] | None] | None = None,
+    liveness: Mapping[Property, Judged[S]] | None = None,
 ) -> tuple[PropertyResult, ...]:
     """Return the results of all properties after a search.
 
@@ -107,8 +108,7 @@ def property_results(
             steps of the shortest paths to that state.
         limits: the limits of the search, including the maximum number of traces per property.
         exhausted: whether every reachable state was searched.
-        liveness: maps each liveness property whose check has finished to a counterexample, or to None if the property
-            holds.
+        liveness: what was found out about each liveness property whose check has finished.
     """
     results = []
     shown = {item for item, seen in sightings.items() if seen}
@@ -124,15 +124,13 @@ def property_results(
     return tuple(results)
 
 
-def _liveness_result(
-    item: Property, liveness: Mapping[Property, Trace[S] | None], premise: bool | None
-) -> PropertyResult:
-    if item not in liveness:
+def _liveness_result(item: Property, liveness: Mapping[Property, Judged[S]], premise: bool | None) -> PropertyResult:
+    judged = liveness.get(item)
+    if judged is None:
         return PropertyResult(item, Verdict.INCOMPLETE, (), premise)
-    trace = liveness[item]
-    return PropertyResult(
-        item, Verdict.HOLDS if trace is None else Verdict.VIOLATED, () if trace is None else (trace,), premise
-    )
+    if judged.trace is not None:
+        return PropertyResult(item, Verdict.VIOLATED, (judged.trace,), premise)
+    return PropertyResult(item, Verdict.HOLDS, (), False if judged.never else premise, judged.never)
 
 
 def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:

@@ -35,7 +35,7 @@ import attrs
 
 from leadline.checker.content import content, digest, in_order
 from leadline.checker.errors import LeadlineError, SpecError
-from leadline.checker.properties import OF_STATES, Kind
+from leadline.checker.properties import OF_STATES, OF_STEPS, Kind
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_a
@@ -63,9 +63,9 @@ PATIENCE = 30.0
 WORDS = 400
 """The maximum number of characters of a state in an error message."""
 
-OF_STEPS = "use sorted(), or yield one next state for each member"
+OF_ACTIONS = "use sorted(), or yield one next state for each member"
 OF_VALUES = "use sorted(), or compute the result from all members"
-"""The corrections that error messages suggest. `OF_STEPS` is for actions, and `OF_VALUES` is for everything else."""
+"""The corrections that error messages suggest. `OF_ACTIONS` is for actions, and `OF_VALUES` is for everything else."""
 
 _log = logging.getLogger("leadline")
 
@@ -177,7 +177,7 @@ def _compare(spec: Spec[S], answers: Sequence[Sequence[Row]]) -> None:
             raise SpecError(f"initial_states of {spec.name} depends on the order of a set: {OF_VALUES}")
         for name in rows[0]["found"]:
             if len({row["found"].get(name) for row in rows}) > 1:
-                remedy = OF_STEPS if name.startswith("action ") else OF_VALUES
+                remedy = OF_ACTIONS if name.startswith("action ") else OF_VALUES
                 raise SpecError(f"{name} depends on the order of a set, for example in {rows[0]['state']}: {remedy}")
 
 
@@ -260,7 +260,7 @@ class Prefix(Generic[S]):
     def __init__(self, spec: Spec[S], states: int = MOST_STATES, seconds: float = CPU_SECONDS) -> None:
         self._spec, self._most, self._seconds = spec, states, seconds
         self._state_checks = spec.checks_of(*OF_STATES, Kind.FINAL)
-        self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+        self._step_checks = spec.checks_of(*OF_STEPS)
 
     def rows(self) -> Iterator[Row]:
         """Expand the states, and yield the results for each state."""

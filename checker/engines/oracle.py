@@ -20,13 +20,13 @@ from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import SpecError
 from leadline.checker.liveness.graph import StateGraph
+from leadline.checker.liveness.judged import Judged
 from leadline.checker.places import Places
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import ActionCount, Limits, Result, Statistics, Stop, StopKind
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
-from leadline.checker.trace import Trace
 
 S = TypeVar("S")
 
@@ -47,7 +47,7 @@ class OracleSearch(Generic[S]):
             state. The states are in the order of discovery.
         sightings: maps each property to the states or steps that violate it, or that satisfy it if it is a witness or a
             premise.
-        liveness: maps each liveness property that was checked to a counterexample, or to None if the property holds.
+        liveness: what was found out about each liveness property that was checked.
         levels: the number of states in each level that satisfy `Spec.within`, up to the level that is being expanded.
         frontier: the states of this level that have not been expanded, the next one last.
         level: the states of the next level that have been found.
@@ -80,7 +80,7 @@ class OracleSearch(Generic[S]):
         self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._deadlock = spec.checks_of(Kind.DEADLOCK)
-        self.liveness: dict[Property, Trace[S] | None] = {}
+        self.liveness: dict[Property, Judged[S]] = {}
         self.level: list[S] = []
         self._in_level: set[S] = set()
         self.frontier: list[S] = []
@@ -187,11 +187,11 @@ class OracleSearch(Generic[S]):
         undecided = []
         for item in self.spec.liveness:
             self._pause()
-            trace = decide.counterexample(graph, item)
-            if trace is None and decide.judges_nothing(graph, item):
+            judged = decide.judged(graph, item)
+            if judged is None:
                 undecided.append(item)
             else:
-                self.liveness[item] = trace
+                self.liveness[item] = judged
         self.statistics.liveness = decide.counts(graph, time.monotonic() - began)
         return decide.undecided(undecided)
 

@@ -15,7 +15,7 @@ from leadline.checker.action import ActionInstance
 from leadline.checker.bag import Bag
 from leadline.checker.errors import SpecError
 from leadline.checker.map import Map
-from leadline.checker.properties import OF_STATES, Kind
+from leadline.checker.properties import OF_STATES, OF_STEPS, Kind
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.state import check_state
@@ -51,7 +51,7 @@ class Purity(Generic[S]):
     def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT, *, with_distance: bool = False) -> None:
         self.spec, self._most, self._with_distance = spec, tuning.pure_states, with_distance
         self._state_checks = spec.checks_of(*OF_STATES, Kind.FINAL)
-        self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+        self._step_checks = spec.checks_of(*OF_STEPS)
         self._offered, self._next = 0, 0
         self._kept: list[tuple[S, dict[str, object]]] = []
 

@@ -30,7 +30,7 @@ from typing import Any, Generic, TypeVar
 from leadline.checker.action import ActionInstance
 from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.hash_seeds import (
-    OF_STEPS,
+    OF_ACTIONS,
     OF_VALUES,
     compare_seeds,
     first_states,
@@ -41,7 +41,7 @@ from leadline.checker.engines.run import attempt, conclude
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.observing.set_iteration import ORDERS, NotUnderstood, Order, Reordering
-from leadline.checker.properties import OF_STATES, Kind, Property
+from leadline.checker.properties import CONDITIONS, OF_STATES, OF_STEPS, Kind, Property
 from leadline.checker.result import Limits, Result, Statistics, Stop
 from leadline.checker.spec import Spec
 from leadline.checker.support.inspection import is_a, stored
@@ -145,7 +145,7 @@ class _Check(Generic[S]):
     def __init__(self, spec: Spec[S], reordering: Reordering) -> None:
         self._spec, self._reordering = spec, reordering
         self._state_checks = spec.checks_of(*OF_STATES, Kind.FINAL)
-        self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+        self._step_checks = spec.checks_of(*OF_STEPS)
         self._turn = 0
 
     def run(self, states: int) -> Stop | None:
@@ -216,7 +216,7 @@ class _Check(Generic[S]):
             if other[name] != result:
                 if self._found_in(list, find) != found:
                     raise NotUnderstood(f"{name} returns a different result when its use of sets is recorded")
-                remedy = OF_STEPS if name.startswith("action ") else OF_VALUES
+                remedy = OF_ACTIONS if name.startswith("action ") else OF_VALUES
                 raise SpecError(f"{name} depends on the order of a set{where}: {remedy}")
 
     def _found_in(self, order: Order, find: Callable[[], dict[str, object]]) -> dict[str, object]:
@@ -233,7 +233,7 @@ class _Check(Generic[S]):
 def _functions(spec: Spec[S]) -> list[object]:
     functions: list[object] = [spec.initial_states, *(action.function for action in spec.actions)]
     functions += [function for action in spec.actions for function in action.drawn.values()]
-    functions += [item.function for item in spec.properties]
+    functions += [item.function for item in (*spec.properties, *spec.checks_of(*CONDITIONS))]
     return [*functions, *(function for function in (spec.within, spec.cut, spec.final) if function is not None)]
 
 

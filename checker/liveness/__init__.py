@@ -3,5 +3,7 @@ after every reachable state.
 
 - `fairness` defines the fairness conditions of actions.
 - `graph` is the graph of all states and steps, and `decide` checks properties on it in plain Python.
+- `automaton` translates formulas, and `product` multiplies the graph and an automaton.
 - `lasso` builds short counterexamples, and `recheck` checks a counterexample by calling the functions of the spec.
+  `truth` evaluates a formula on it without an automaton.
 """

@@ -17,6 +17,9 @@ set but no step in the set takes it, a subset that contains one of these states 
 them may be fair. Therefore these states are removed, and the remaining states are divided into strongly connected sets
 again. (This decides whether there is a run that satisfies a Streett condition.)
 
+A property that is a formula is violated by a behaviour in which its negation is true: one that an automaton accepts.
+Such a behaviour is a fair one in the `product` of the graph and the automaton, in which an accepting state recurs.
+
 An open state (see `Spec.is_open`) is never part of such a set, because some of its steps are not known. If no fair
 behaviour stays among the other states, nothing could have violated the property, and it is undecided.
 """
@@ -32,9 +35,13 @@ from typing import TypeVar
 import attrs
 
 from leadline.checker.action import ActionInstance
+from leadline.checker.formulas import TRUE, Formula, premises
+from leadline.checker.liveness.automaton import automaton_of
 from leadline.checker.liveness.fairness import Condition, disturbs, heals
 from leadline.checker.liveness.graph import StateGraph
+from leadline.checker.liveness.judged import Judged
 from leadline.checker.liveness.lasso import FairSet, Need, shortest
+from leadline.checker.liveness.product import Product
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import LivenessCounts, Stop, StopKind
 from leadline.checker.trace import Trace
@@ -82,6 +89,14 @@ def _left(graph: StateGraph[S], item: Property) -> set[int]:
     return graph.where(lambda state: graph.spec.complaint(premise, state) is None)
 
 
+def judged(graph: StateGraph[S], item: Property) -> Judged[S] | None:
+    """Decide a liveness property. Return None if it is undecided; see `judges_nothing`."""
+    trace = counterexample(graph, item)
+    if trace is None and judges_nothing(graph, item):
+        return None
+    return Judged(trace, never(graph, item) if trace is None and item.kind is Kind.TEMPORAL else "")
+
+
 def judges_nothing(graph: StateGraph[S], item: Property) -> bool:
     """Return whether a liveness property without a counterexample is undecided, because of open states.
 
@@ -95,12 +110,26 @@ def judges_nothing(graph: StateGraph[S], item: Property) -> bool:
     """
     if not graph.open_states:
         return False
+    if item.kind is Kind.TEMPORAL:
+        needed = [formula for _, formula in premises(item.formula)] or [TRUE]
+        return any(behaviour_of(graph, formula, quiet=item.quiet, endless=True) is None for formula in needed)
     everything = set(range(len(graph.states)))
     if item.kind is Kind.RECOVERABLE:
         true = graph.where(lambda state: graph.spec.complaint(item, state) is None)
         return true != everything and _recovering(graph, item, true) == true
     _, order = _ways(graph, Obligation(_left(graph, item) if item.kind is Kind.LEADS_TO else everything, everything))
     return not any(fair_components(graph, set(order) - graph.open_states, quiet=item.quiet))
+
+
+def never(graph: StateGraph[S], item: Property) -> str:
+    """Return the left side of an `implies` that is true in no behaviour, as text. An empty string if there is none.
+
+    Parameters:
+        graph: the graph of all states and steps of the spec.
+        item: a property of kind `Kind.TEMPORAL` that is true.
+    """
+    found = (left for left, formula in premises(item.formula) if behaviour_of(graph, formula, quiet=item.quiet) is None)
+    return str(next(found, ""))
 
 
 def undecided(items: Sequence[Property]) -> Stop | None:
@@ -124,28 +153,76 @@ def counterexample(graph: StateGraph[S], item: Property) -> Trace[S] | None:
     """
     if item.kind is Kind.RECOVERABLE:
         return _beyond_recovery(graph, item)
-    wanted = obligation(graph, item)
+    if item.kind is Kind.TEMPORAL:
+        found = behaviour_of(graph, ~item.formula, quiet=item.quiet)
+    else:
+        found = lasso(graph, obligation(graph, item), quiet=item.quiet)
+    if found is None:
+        return None
+    stem, loop = found.stem, found.loop or found.stem[-1:]
+    first = [_instance(graph, *step, quiet=False) for step in itertools.pairwise(stem)]
+    repeated = [_instance(graph, *step, quiet=item.quiet) for step in itertools.pairwise(loop)]
+    states = [graph.states[index] for index in (*stem, *loop[1:])]
+    return Trace(graph.spec, states, [*first, *repeated], item, loop=len(stem) - 1 if found.loop else None)
+
+
+@attrs.frozen
+class Behaviour:
+    """A behaviour as indices of states.
+
+    Attributes:
+        stem: the states up to the first state of the loop.
+        loop: the states of the loop. It begins and ends with the last state of the stem, and is this state alone if
+            nothing happens any more. None if whatever follows the stem is possible.
+    """
+
+    stem: list[int]
+    loop: list[int] | None
+
+
+def lasso(graph: StateGraph[S], wanted: Obligation, *, quiet: bool) -> Behaviour | None:
+    """Return a short fair behaviour that meets an obligation and ends in a loop without an open state, or None if there
+    is none.
+
+    Parameters:
+        graph: the graph of all states and steps.
+        wanted: the conditions that the behaviour has to satisfy.
+        quiet: whether the loop must not contain a perturbing step.
+    """
     before, order = _ways(graph, wanted)
     inside = {index for index in order if index not in graph.open_states}
-    fair = list(fair_components(graph, inside, quiet=item.quiet, again=wanted.again))
     place = {index: place for place, index in enumerate(order)}
     sets = [
         FairSet(
             sorted(component, key=place.__getitem__),
-            functools.partial(_after, graph, component, item.quiet),
-            _needs(graph, component, item.quiet, wanted.again),
+            functools.partial(_after, graph, component, quiet),
+            _needs(graph, component, quiet, wanted.again),
         )
-        for component in fair
+        for component in fair_components(graph, inside, quiet=quiet, again=wanted.again)
     ]
     found = shortest(sets, lambda index: len(_way(before, (index, True))) - 1)
-    if found is None:
+    return None if found is None else Behaviour(_way(before, (found[0], True)), found[1])
+
+
+def behaviour_of(graph: StateGraph[S], formula: Formula, *, quiet: bool, endless: bool = False) -> Behaviour | None:
+    """Return a fair behaviour in which a formula is true, or None if there is none.
+
+    Parameters:
+        graph: the graph of all states and steps of a spec.
+        formula: a formula of the spec.
+        quiet: whether perturbing steps must end at some time.
+        endless: whether the behaviour must end in a loop without an open state. If not, it can also be a beginning that
+            makes the formula true whatever follows. Some fair behaviour begins like this, because taking the steps of
+            the enabled conditions in turn is fair.
+    """
+    found = Product.of_graph(graph, automaton_of(formula), endless=endless)
+    if found.decided is not None:
+        return Behaviour(found.decided, None)
+    everything = set(range(len(found.of)))
+    made = lasso(found.graph, Obligation(set(found.graph.initials), everything, found.accepting), quiet=quiet)
+    if made is None or made.loop is None:
         return None
-    start, loop = found
-    stem = _way(before, (start, True))
-    first = [_instance(graph, *step, quiet=False) for step in itertools.pairwise(stem)]
-    repeated = [_instance(graph, *step, quiet=item.quiet) for step in itertools.pairwise(loop)]
-    states = [graph.states[index] for index in (*stem, *loop[1:])]
-    return Trace(graph.spec, states, [*first, *repeated], item, loop=len(stem) - 1)
+    return Behaviour(found.without_waiting(made.stem), found.without_waiting(made.loop))
 
 
 def fair_components(
@@ -163,6 +240,8 @@ def fair_components(
     while waiting:
         for component in strongly_connected(graph, waiting.pop(), quiet):
             if again is not None and not component & again:
+                continue
+            if graph.stops is not None and len(component) == 1 and not component <= graph.stops:
                 continue
             enabled = {condition for index in component for condition in graph.enabled[index]}
             neglected = enabled - _taken(graph, component, quiet)
@@ -200,6 +279,9 @@ def _inside(
 def _needs(graph: StateGraph[S], component: set[int], quiet: bool, again: set[int] | None) -> list[Need]:
     """Return the conditions that a loop in a component must satisfy; see `FairSet`."""
     needs = [] if again is None else [Need(component & again, ())]
+    if graph.stops is not None:  # a loop has steps, or stops where it may
+        steps = {(index, target) for index in component for _, target in _inside(graph, component, quiet, index)}
+        needs.append(Need(component & graph.stops, steps))
     for condition in {condition for index in component for condition in graph.enabled[index]}:
         steps = {
             (index, target)

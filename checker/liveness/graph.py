@@ -27,6 +27,7 @@ class StateGraph(Generic[S]):
         open_states: the indices of the states whose steps are not all known; see `Spec.is_open`.
         conditions: the fairness conditions of each action instance in `steps`.
         enabled: for each state, the fairness conditions that are enabled in it.
+        stops: the states in which a behaviour may stay for ever without a step. None if it may in all of them.
     """
 
     spec: Spec[S]
@@ -36,6 +37,7 @@ class StateGraph(Generic[S]):
     open_states: set[int]
     conditions: dict[ActionInstance[S], tuple[Condition, ...]]
     enabled: list[frozenset[Condition]]
+    stops: set[int] | None = None
 
     @classmethod
     def of(cls, spec: Spec[S], states: Iterable[S], visit: Callable[[], None] = lambda: None) -> StateGraph[S]:

@@ -10,6 +10,7 @@ import attrs
 
 from leadline.checker.action import Identity
 from leadline.checker.liveness.fairness import Condition, conditions_of, disturbs, heals
+from leadline.checker.liveness.truth import truth
 from leadline.checker.properties import Kind, Property
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
@@ -108,6 +109,9 @@ def fault(trace: Trace[S]) -> str | None:
     spec = trace.spec
     if item.kind is Kind.RECOVERABLE:
         return _recovers(spec, item, trace.states[-1])
+    if item.kind is Kind.TEMPORAL and trace.loop is None:
+        is_false = truth(trace, item.formula) is False
+        return None if is_false else f"what follows the trace decides whether {item.name} is true: {item.sentence}"
     if trace.loop is None:
         return f"{item.name} is about endless behaviours, but the trace has no loop"
     if fair := [each for each in neglected(trace) if each.unfair]:
@@ -123,6 +127,8 @@ def fault(trace: Trace[S]) -> str | None:
 
 def _is_violated(spec: Spec[S], item: Property, trace: Trace[S]) -> bool:
     assert trace.loop is not None
+    if item.kind is Kind.TEMPORAL:
+        return truth(trace, item.formula) is False
     false = [spec.complaint(item, state) is not None for state in trace.states]
     in_loop = false[trace.loop :]
     match item.kind:

@@ -141,7 +141,8 @@ def future(trace: Trace[Any]) -> list[str]:
         steps = "steps of healing actions alone lead" if about.by_healing else "steps lead"
         return [f"after step {len(trace)}, no {steps} to a state that satisfies {about.name}"]
     if trace.loop is None:
-        return []
+        is_temporal = about is not None and about.kind is Kind.TEMPORAL
+        return [f"whatever follows step {len(trace)}, it stays violated"] if is_temporal else []
     left = [str(each) for each in neglected(trace)]
     if not trace.loop_steps:
         why = "fairness does not require that it does" if left else "no action is enabled that changes the state"

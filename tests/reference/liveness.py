@@ -13,6 +13,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from leadline.checker import Kind, Property
+from tests.reference import formulas
 from tests.reference.values import key
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ def judge(search: Search, entry: Entry, *, ignore_fairness: bool = False) -> tup
     """Return the verdict on a liveness property, and the length of the shortest trace if it is determined."""
     _, item, _ = entry
     rules, graph = search.rules, search.graph
+    if item.kind is Kind.TEMPORAL:
+        return formulas.judge(search, item.formula, quiet=item.quiet, ignore_fairness=ignore_fairness), None
     if ignore_fairness:
         graph = copy.copy(graph)
         graph.enabled = [set() for _ in graph.enabled]

@@ -232,6 +232,7 @@ LIVENESS = (
     Kind.EVENTUALLY_ALWAYS,
     Kind.LEADS_TO,
     Kind.RECOVERABLE,
+    Kind.TEMPORAL,
 )
 
 

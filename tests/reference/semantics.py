@@ -209,6 +209,11 @@ def _all_of(generator: Any, name: str) -> Iterator[Any]:
         raise Refused(f"{name} is a generator, and returns {returned!r}")
 
 
+def returned(predicate: Any, *states: Any) -> bool:
+    """Return what a predicate in a formula returns."""
+    return _as_bool(predicate(*states), "a condition")
+
+
 def _as_bool(outcome: object, name: str) -> bool:
     if type(outcome) is not bool:
         raise Refused(f"{name} returns {outcome!r} instead of True or False")

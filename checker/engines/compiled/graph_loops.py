@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from leadline.checker.engines.compiled.kernel import BATCH, HALF, LOW, _first_place, _same
+from leadline.checker.engines.compiled.kernel import BATCH, HALF, LOW, SHOWN_BY_STEP, _first_place, _same
 from leadline.checker.engines.learning.loop_cache import njit
+from leadline.checker.engines.learning.trees import ONE
 
 NOWHERE = 2**32 - 1
 """The predecessor of a state that a search has not reached."""
@@ -28,7 +29,9 @@ MOST_STEPS = 2**32 - 1
 
 
 @njit(nogil=True)
-def add_rows(first, last, filled, generated, kept, regions, is_fair, start, starts, targets, labels, settled):
+def add_rows(
+    first, last, filled, generated, kept, regions, is_fair, conditions, start, starts, targets, labels, settled, marks
+):  # fmt: skip
     """Add the steps from one part of a block of states to the graph.
 
     Parameters:
@@ -38,15 +41,18 @@ def add_rows(first, last, filled, generated, kept, regions, is_fair, start, star
         kept: the `Kept` arrays of the search.
         regions: the number of regions of the hash table.
         is_fair: for each action instance, whether it has a fairness condition.
+        conditions: the predicates on steps that occur in formulas.
         start: the position of the first step in the graph.
         starts, targets, labels: the graph (outputs).
         settled: an output. For each state, whether no fairness condition is enabled in it.
+        marks: an output. For each step, a word in which bit ``i`` is set if predicate ``conditions[i]`` is true. Unused
+            if there are no conditions.
 
     Returns:
         Two numbers. The first is the number of next states that the search has not found. It is 0 if the spec's actions
         are pure functions. The second is meaningless; see `kernel.insert`.
     """
-    begins, found, hashes, parents, trees, drawn, _, _, _, _ = generated
+    begins, found, hashes, parents, trees, drawn, _, _, _, shown = generated
     states, _, _, _, table = kept
     size, missing, touched = len(table) // regions, 0, np.uint64(0)
     entries, number = np.empty(BATCH, np.uint64), 0
@@ -83,6 +89,9 @@ def add_rows(first, last, filled, generated, kept, regions, is_fair, start, star
             targets[start] = hashes[place]
             labels[start] = drawn[place] if len(drawn) and drawn[place] else trees[place]
             is_settled = is_settled and (targets[start] == index or not is_fair[trees[place]])
+            for bit in range(len(conditions)):
+                if shown[place, conditions[bit]] == SHOWN_BY_STEP:
+                    marks[start] |= ONE << np.uint64(bit)
             start += 1
             place += 1
         settled[index] = is_settled
@@ -343,3 +352,86 @@ def add_recovering(starts, targets, labels, dropped, recovered):
                 order[count] = source
                 count += 1
         at += 1
+
+
+@njit()
+def _fits(letter, transition):
+    return letter & transition[0] == transition[0] and letter & transition[1] == 0
+
+
+@njit(nogil=True)
+def multiply(
+    starts, targets, labels, letters, marks, meaning, changes, begins, transitions, decided_begins, decided, number,
+    pairs, before, count, wait, product_starts, product_targets, product_labels, stops,
+):  # fmt: skip
+    """Find the pairs of a state and an automaton's state that behaviours can reach, and the steps between them.
+
+    See `leadline.checker.liveness.product`. The rows are those of the graph. Where the automaton has no transition for
+    a step, the step leads to the last row, which is empty. So the conditions that are enabled in a pair are those of
+    its state. A step that does not change the state is replaced by one with the label `wait`.
+
+    Parameters:
+        starts, targets, labels: see the docstring of the module.
+        letters: for each state, the bits of the predicates that are true in it; see `Automaton`.
+        marks: see `add_rows`.
+        meaning: for each bit of `marks`, the bit of the automaton's letter, or 0.
+        changes: the bit of a letter for a step that changes the state.
+        begins, transitions: the transitions of the automaton's state ``q`` are those from ``begins[q]`` up to, but not
+            including, ``begins[q + 1]``. Each has the bits that must be set, those that must not, and the next state.
+        decided_begins, decided: the same for the transitions in `Automaton.decided`. Empty if they do not matter.
+        number: for each state and each state of the automaton, the number of the pair, from 1, or 0 if it is not found.
+        pairs: for each pair, the state times the number of the automaton's states, plus the automaton's state.
+        before: for each pair, its predecessor on a shortest path, or itself.
+        count: the number of pairs in `pairs`. At first, the pairs of the initial states.
+        wait: see above.
+        product_starts, product_targets, product_labels: the rows of the product (outputs). If `product_targets` is
+            empty, the steps are only counted.
+        stops: an output. For each pair, whether a behaviour may stay in it for ever without a step.
+
+    Returns:
+        The number of pairs, the number of steps, and the first pair in which the automaton accepts whatever follows, or
+        -1.
+    """
+    own, filled, at, is_written = len(begins) - 1, np.int64(0), 0, len(product_targets) > 0
+    while at < count:
+        state, inner = np.int64(pairs[at] // np.uint64(own)), np.int64(pairs[at] % np.uint64(own))
+        for place in range(decided_begins[inner], decided_begins[inner + 1]):
+            if _fits(letters[state], decided[place]):
+                return count, filled, at
+        if is_written:
+            product_starts[at] = filled
+        for place in range(np.int64(starts[state]) - 1, starts[state + 1]):
+            is_step = place >= starts[state]  # before the steps of the state, it stays the same
+            after, letter = state, letters[state]
+            if is_step:
+                after, letter = np.int64(targets[place]), letter | changes
+                if after == state:
+                    continue
+                for bit in range(len(meaning)):
+                    if marks[place] >> np.uint64(bit) & ONE:
+                        letter |= meaning[bit]
+            is_blocked = is_step
+            for way in range(begins[inner], begins[inner + 1]):
+                if not _fits(letter, transitions[way]):
+                    continue
+                is_blocked = False
+                pair = np.uint64(after) * np.uint64(own) + transitions[way, 2]
+                if number[pair] == 0:
+                    pairs[count] = pair
+                    before[count] = at
+                    count += 1
+                    number[pair] = count
+                if is_written:
+                    stops[at] |= number[pair] - 1 == at
+                    product_targets[filled] = number[pair] - 1
+                    product_labels[filled] = labels[place] if is_step else wait
+                filled += 1
+            if is_blocked:
+                if is_written:
+                    product_targets[filled] = count
+                    product_labels[filled] = labels[place]
+                filled += 1
+        at += 1
+    if is_written:
+        product_starts[count], product_starts[count + 1] = filled, filled
+    return count, filled, np.int64(-1)

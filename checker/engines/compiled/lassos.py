@@ -113,32 +113,44 @@ class FairStates:
         return chosen
 
 
-def shortest_lasso(graph: PackedGraph[S], item: Property, stems: Stems, fair: FairStates) -> Trace[S]:
-    """Return a short lasso that violates a property.
+def shortest_lasso(graph: PackedGraph[S], initials: int, stems: Stems, fair: FairStates) -> tuple[list[int], list[int]]:
+    """Return a short lasso.
 
     Parameters:
         graph: the graph of all states and steps.
-        item: the property.
+        initials: the number of initial states.
         stems: the shortest paths on which the violation begins and continues.
         fair: the states that the loop can visit.
+
+    Returns:
+        The states of the stem, and those of the loop, which begins and ends with the last state of the stem.
     """
-    expander, spec = graph.expander, graph.expander.tables.spec
-    initials = len(spec.initials())
-    ways = [stems.path(expander.store, initials, start) for start in fair.starts()]
+    ways = [stems.path(graph.expander.store, initials, start) for start in fair.starts()]
     loops, best = _Loops(graph, fair), None
     for way in sorted(ways, key=len):
         if best is not None and (len(way) >= sum(map(len, best)) - 1 or loops.visited > MOST_VISITED):
             break
-        expander.watch.pause()
+        graph.expander.watch.pause()
         loop = [way[-1]] if fair.may_stop[way[-1]] else loops.of(way[-1])
         if best is None or len(way) + len(loop) < sum(map(len, best)):
             best = way, loop
     assert best is not None
-    stem, loop = best
+    return best
+
+
+def trace_of(graph: PackedGraph[S], item: Property, stem: list[int], loop: list[int] | None) -> Trace[S]:
+    """Return a lasso as a trace, or a trace without a loop.
+
+    Parameters:
+        graph: the graph of all states and steps.
+        item: the property that the trace violates.
+        stem, loop: see `shortest_lasso`. If `loop` is None, the trace ends with the stem.
+    """
+    expander, repeated = graph.expander, loop or stem[-1:]
     instances = [graph.instance(*step) for step in itertools.pairwise(stem)]
-    instances += [graph.instance(*step, quiet=item.quiet) for step in itertools.pairwise(loop)]
-    states = [expander.state(index) for index in (*stem, *loop[1:])]
-    return Trace(spec, states, instances, item, loop=len(stem) - 1)
+    instances += [graph.instance(*step, quiet=item.quiet) for step in itertools.pairwise(repeated)]
+    states = [expander.state(index) for index in (*stem, *repeated[1:])]
+    return Trace(expander.tables.spec, states, instances, item, loop=len(stem) - 1 if loop else None)
 
 
 class _Loops(Generic[S]):
@@ -164,7 +176,8 @@ class _Loops(Generic[S]):
                 missing = missing & ~self._idle(after) & ~self._taken(before, after)
                 visit = visit and not fair.again[after]
             loop += way
-        return loop if loop[-1] == start else loop + self._way(loop[-1], missing, visit, start)
+        is_closed = loop[-1] == start and len(loop) > 1
+        return loop if is_closed else loop + self._way(loop[-1], missing, visit, start)
 
     def _idle(self, index: int) -> NDArray[np.uint64]:
         """Return the weak conditions that are not enabled in a state."""

@@ -13,43 +13,24 @@ from typing import Generic, TypeVar
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from leadline.checker.engines.compiled import graph_loops
 from leadline.checker.engines.compiled.expander import Expander
-from leadline.checker.engines.compiled.lassos import FairStates, Stems, initial_path, shortest_lasso
+from leadline.checker.engines.compiled.fair import BYTES_A_STATE, Arena
+from leadline.checker.engines.compiled.lassos import initial_path, shortest_lasso, trace_of
+from leadline.checker.engines.compiled.product import behaviour_of
 from leadline.checker.engines.compiled.sampling import check_steps
 from leadline.checker.engines.compiled.state_graph import PackedGraph
 from leadline.checker.engines.learning.arrays import Flags
+from leadline.checker.formulas import Formula, premises
+from leadline.checker.liveness.automaton import automaton_of
 from leadline.checker.liveness.fairness import heals
-from leadline.checker.properties import Kind, Property
+from leadline.checker.liveness.judged import Judged
+from leadline.checker.properties import LIVENESS, Kind, Property
 from leadline.checker.result import LivenessCounts
 from leadline.checker.trace import Trace
 
 S = TypeVar("S")
-
-BYTES_A_STATE = 25
-"""The maximum number of bytes per state that the check of one property needs, in addition to the graph."""
-
-
-@attrs.frozen(eq=False)
-class _Components:
-    """The strongly connected components with at least two states, in a part of the graph.
-
-    Attributes:
-        of: for each state, the number of its component, starting from 1, or 0 if it is in none of them.
-        fair: for each component, whether a fair behaviour that violates the property can visit all its states again and
-            again.
-        divided: for each component that is not fair, whether a part of it may be fair.
-        starved: for each component, the strong fairness conditions that are enabled in it but never taken.
-        some: the fairness conditions that are enabled in each component; see `graph_loops`.
-    """
-
-    of: NDArray[np.uint32]
-    fair: Flags
-    divided: Flags
-    starved: NDArray[np.uint64]
-    some: NDArray[np.uint64]
 
 
 class LivenessCheck(Generic[S]):
@@ -71,23 +52,23 @@ class LivenessCheck(Generic[S]):
 
     def __init__(self, expander: Expander[S], levels: Sequence[int], steps: int) -> None:
         self._spec, self._watch, self._count = expander.tables.spec, expander.watch, expander.store.count
-        self._levels = np.array([*levels, self._count], np.int64)
         self._evaluate(expander)
         self._graph = PackedGraph.of(expander, steps)
         self.verified = check_steps(self._graph)
-        self._none = np.zeros(len(self._graph.instances), np.bool_)
-        self._loops, self._single = np.ones(self._count, np.bool_), 0
-        found, several, self._single = self._decompose(self._loops, self._none)
+        every = np.ones(self._count, np.bool_)
+        self._arena = Arena(self._graph, self._open, every, np.array([*levels, self._count], np.int64))
+        found, several, self._single = self._arena.decompose(every, np.zeros(len(self._graph.instances), np.bool_))
         sizes = np.bincount(found, minlength=several + 1)[1:]
         self._several, self._largest = several, int(sizes.max(initial=min(self._single, 1)))
-        self._loops = found != 0
+        self._arena = attrs.evolve(self._arena, loops=found != 0)
         self._nothing_stays: dict[bool, bool] = {}
 
     def _evaluate(self, expander: Expander[S]) -> None:
         """Evaluate the predicates of the liveness properties on all states, and store the results as bits."""
         spec, checks = self._spec, expander.tables.state_checks
         premises = [spec.premise_of(item) for item in spec.liveness]
-        wanted = [item.kind.is_liveness or item.kind is Kind.CUT or item in premises for item in checks]
+        kinds = (*LIVENESS, Kind.CONDITION, Kind.CUT)
+        wanted = [item.kind in kinds or item in premises for item in checks]
         self._watch.need(self._count * (len(checks) + 1))
         shown = expander.check(0, wanted, [False] * len(checks))
         self._shown = {item: np.packbits(shown[:, place]) for place, item in enumerate(checks) if wanted[place]}
@@ -97,27 +78,51 @@ class LivenessCheck(Generic[S]):
             self._open |= ~self._where(spec.opening)
 
     def _where(self, item: Property) -> Flags:
-        """Return the states in which a property is false, or a premise is true."""
+        """Return the states in which a property is false, or a premise or a predicate of a formula is true."""
         return np.unpackbits(self._shown[item], count=self._count).view(np.bool_)
 
     def counts(self, seconds: float) -> LivenessCounts:
         """Return the counts of components and open states for the statistics of a run."""
         return LivenessCounts(self._several + self._single, self._largest, int(np.count_nonzero(self._open)), seconds)
 
-    def counterexample(self, item: Property) -> Trace[S] | None:
-        """Return a counterexample to a liveness property, or None if the property is true. The loop of the
-        counterexample contains no open state.
+    def judged(self, item: Property) -> Judged[S] | None:
+        """Decide a liveness property. Return None if it is undecided; see `judges_nothing`.
+
+        The loop of a counterexample contains no open state.
 
         Raises:
             StopSearch: if the time or the memory is used up.
         """
         self._watch.need(self._count * BYTES_A_STATE)
+        trace = self._counterexample(item)
+        if trace is None and self.judges_nothing(item):
+            return None
+        return Judged(trace, self._never(item) if trace is None and item.kind is Kind.TEMPORAL else "")
+
+    def _counterexample(self, item: Property) -> Trace[S] | None:
         if item.kind is Kind.RECOVERABLE:
             return self._beyond_recovery(item)
+        if item.kind is Kind.TEMPORAL:
+            behaviour = self._behaviour_of(~item.formula, item)
+            return None if behaviour is None else trace_of(self._graph, item, *behaviour)
         begun, region = self._obligation(item)
         again = self._where(item) if item.kind is Kind.EVENTUALLY_ALWAYS else np.ones(self._count, np.bool_)
-        found = self._fair(begun, region, again, quiet=item.quiet)
-        return None if found is None else shortest_lasso(self._graph, item, *found)
+        found = self._arena.fair(begun, region, again, quiet=item.quiet)
+        if found is None:
+            return None
+        return trace_of(self._graph, item, *shortest_lasso(self._graph, len(self._spec.initials()), *found))
+
+    def _behaviour_of(
+        self, formula: Formula, item: Property, *, endless: bool = False
+    ) -> tuple[list[int], list[int] | None] | None:
+        """Return a fair behaviour in which a formula is true; see `decide.behaviour_of`."""
+        where = {atom: self._where(self._spec.condition(atom)) for atom in formula.atoms if atom[0] == "now"}
+        return behaviour_of(self._arena, automaton_of(formula), where, quiet=item.quiet, endless=endless)
+
+    def _never(self, item: Property) -> str:
+        """Return what is true in no behaviour, so that a formula is vacuous; see `decide.never`."""
+        found = (left for left, formula in premises(item.formula) if self._behaviour_of(formula, item) is None)
+        return str(next(found, ""))
 
     def judges_nothing(self, item: Property) -> bool:
         """Return whether a property without a counterexample is undecided; see `decide.judges_nothing`."""
@@ -129,42 +134,15 @@ class LivenessCheck(Generic[S]):
             recovered = ~false
             graph_loops.add_recovering(*self._graph.rows, self._not_healing(item), recovered)
             return bool(false.any() and not (recovered & false).any())
+        if item.kind is Kind.TEMPORAL and (needed := [formula for _, formula in premises(item.formula)]):
+            return any(self._behaviour_of(formula, item, endless=True) is None for formula in needed)
         everything = np.ones(self._count, np.bool_)
         if item.kind is Kind.LEADS_TO:
-            return self._fair(self._left(item), everything, everything, quiet=item.quiet) is None
+            return self._arena.fair(self._left(item), everything, everything, quiet=item.quiet) is None
         if item.quiet not in self._nothing_stays:
-            self._nothing_stays[item.quiet] = self._fair(everything, everything, everything, quiet=item.quiet) is None
+            stays = self._arena.fair(everything, everything, everything, quiet=item.quiet)
+            self._nothing_stays[item.quiet] = stays is None
         return self._nothing_stays[item.quiet]
-
-    def _fair(self, begun: Flags, region: Flags, again: Flags, *, quiet: bool) -> tuple[Stems, FairStates] | None:
-        """Return the shortest paths to the states in which a violation continues, and the states in which a fair
-        behaviour can stay. Return None if there are no such states.
-
-        Parameters:
-            begun: the states in which a violation can begin.
-            region: the states in which it can continue. Open states are left out.
-            again: the states of which one must be visited again and again.
-            quiet: whether to ignore perturbing steps.
-        """
-        dropped = self._graph.disturbing if quiet else self._none
-        inside, stems = region & ~self._open, None
-        while inside.any():
-            may_stop = inside & self._graph.settled & again
-            inside &= self._loops
-            components = self._components(inside, dropped, again)
-            fair = components.fair[components.of] | may_stop
-            if fair.any():
-                if stems is None:
-                    stems = Stems.of(self._graph, begun, region, self._levels)
-                states = stems.order[fair[stems.order]]
-                if len(states):
-                    return stems, FairStates(
-                        states, may_stop, again, components.of, components.fair, components.some, dropped
-                    )
-            graph_loops.leave_out(
-                *self._graph.rows, components.of, self._graph.bits, components.divided, components.starved, inside
-            )
-        return None
 
     def _obligation(self, item: Property) -> tuple[Flags, Flags]:
         """Return the states in which a violation can begin, and the states in which it can continue."""
@@ -185,27 +163,6 @@ class LivenessCheck(Generic[S]):
         premise = self._spec.premise_of(item)
         assert premise is not None
         return self._where(premise)
-
-    def _decompose(self, inside: Flags, dropped: Flags) -> tuple[NDArray[np.uint32], int, int]:
-        """Find the strongly connected components of a part of the graph; see `graph_loops.strongly_connected`."""
-        self._watch.pause()
-        self._watch.need(self._count * BYTES_A_STATE)
-        component = np.zeros(self._count, np.uint32)
-        several, single = graph_loops.strongly_connected(*self._graph.rows, dropped, inside, component)
-        self._watch.pause()
-        return component, several, single
-
-    def _components(self, inside: Flags, dropped: Flags, again: Flags) -> _Components:
-        graph = self._graph
-        of, count, _ = self._decompose(inside, dropped)
-        some, each, taken = (np.zeros((count + 1, len(graph.strong)), np.uint64) for _ in range(3))
-        sizes, has = np.zeros(count + 1, np.uint32), np.zeros(count + 1, np.bool_)
-        graph_loops.describe(*graph.rows, dropped, of, graph.bits, again, some, each, taken, sizes, has)
-        neglected = some & ~taken
-        possible = has & ~(neglected & each & ~graph.strong).any(axis=1)
-        starved = neglected & graph.strong
-        divided = starved.any(axis=1)
-        return _Components(of, possible & ~divided, possible & divided, starved, some)
 
     def _beyond_recovery(self, item: Property) -> Trace[S] | None:
         """Return a shortest trace to a state from which a property cannot become true. Return None if the property can

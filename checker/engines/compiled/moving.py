@@ -22,7 +22,7 @@ from leadline.checker.engines.compiled.direct import DirectSearch, Found
 from leadline.checker.engines.compiled.position import Position
 from leadline.checker.engines.evidence import Sighting
 from leadline.checker.engines.oracle import OracleSearch
-from leadline.checker.properties import OF_STATES, Kind
+from leadline.checker.properties import OF_STATES, OF_STEPS, Kind
 
 S = TypeVar("S")
 
@@ -80,7 +80,7 @@ def of_objects(search: OracleSearch[S], made: int) -> Moved[S]:
     counters[kernel.STATES], counters[kernel.EXPANDED] = len(numbers), following
     counters[kernel.DEADLOCKS] = now.deadlocks
     counters[kernel.FEWEST], counters[kernel.MOST] = now.out_degree_min if now.expanded else -1, now.out_degree_max
-    of_states, of_steps = spec.checks_of(*OF_STATES), spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+    of_states, of_steps = spec.checks_of(*OF_STATES), spec.checks_of(*OF_STEPS)
     seen = search.sightings
     at = Position(
         counts=np.array(search.counted(), np.int64).reshape(len(spec.instances), 2),
@@ -101,7 +101,7 @@ def of_objects(search: OracleSearch[S], made: int) -> Moved[S]:
         counters=counters,
         at=at,
         steps_seen=[
-            [(numbers[each.state], trees[each.step[0]], each.step[1]) for each in seen[item] if each.step is not None]
+            [(numbers[each.state], trees[each.step[0]], each.step[1]) for each in seen.get(item, ()) if each.step]
             for item in of_steps
         ],
         shown=np.array([search.shown[item] for item in of_states], np.int64),
@@ -146,8 +146,11 @@ def to_objects(before: OracleSearch[S], moved: Moved[S]) -> DirectSearch[S]:
     for item, places in zip(spec.checks_of(*OF_STATES), at.seen, strict=True):
         if item in search.sightings:
             search.sightings[item] += [Sighting(states[place]) for place in places]
-    for item, seen in zip(spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS), moved.steps_seen, strict=True):
-        search.sightings[item] += [Sighting(states[before], (instances[tree], after)) for before, tree, after in seen]
+    for item, seen in zip(spec.checks_of(*OF_STEPS), moved.steps_seen, strict=True):
+        if item in search.sightings:
+            search.sightings[item] += [
+                Sighting(states[before], (instances[tree], after)) for before, tree, after in seen
+            ]
     for item in spec.checks_of(Kind.DEADLOCK):
         search.sightings[item] += [Sighting(states[place]) for place in at.dead]
     return search

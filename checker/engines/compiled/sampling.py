@@ -16,7 +16,7 @@ import numpy as np
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.engines.compiled.expander import Expander
-from leadline.checker.engines.compiled.state_graph import PackedGraph
+from leadline.checker.engines.compiled.state_graph import PackedGraph, conditions_in
 from leadline.checker.engines.learning.calls import NotRecorded
 from leadline.checker.engines.learning.verification import draws
 from leadline.checker.liveness.fairness import conditions_of, disturbs
@@ -112,4 +112,9 @@ def check_steps(graph: PackedGraph[S]) -> int:
         for instance, *_ in (known - found) | (found - known):
             tree = spec.instances.index(instance.of_search)
             raise NotRecorded(tree, expander.tables.caller.name_of(tree))
+        for bit, place in enumerate(conditions_in(expander).tolist()):
+            tree = expander.tables.first_step + place
+            for target, marks in zip(targets[steps].tolist(), graph.marks[steps].tolist(), strict=True):
+                if expander.tables.caller.shown_by(tree, (state, expander.state(target))) != bool(marks >> bit & 1):
+                    raise NotRecorded(tree, expander.tables.caller.name_of(tree))
     return len(chosen)

@@ -39,6 +39,7 @@ from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.progress import is_due
 from leadline.checker.engines.run import attempt, conclude
 from leadline.checker.errors import LeadlineError
+from leadline.checker.liveness.judged import Judged
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import (
@@ -53,7 +54,6 @@ from leadline.checker.result import (
 )
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
-from leadline.checker.trace import Trace
 
 S = TypeVar("S")
 
@@ -98,7 +98,7 @@ class CompiledSearch(Generic[S]):
         self._initials = problem.spec.initials()
         self._note = self._unsaved = ""
         self._exhausted = False
-        self._liveness: dict[Property, Trace[S] | None] = {}
+        self._liveness: dict[Property, Judged[S]] = {}
         self._liveness_counts: LivenessCounts | None = None
         self._states_verified = self._graph_verified = 0
         self._activity = ""
@@ -244,11 +244,11 @@ class CompiledSearch(Generic[S]):
             open_ones = []
             self._graph_verified = check.verified
             for item in self.spec.liveness:
-                trace = check.counterexample(item)
-                if trace is None and check.judges_nothing(item):
+                judged = check.judged(item)
+                if judged is None:
                     open_ones.append(item)
                 else:
-                    self._liveness[item] = trace
+                    self._liveness[item] = judged
                 self._liveness_counts = check.counts(time.monotonic() - began)
             return undecided(open_ones)
         finally:
@@ -394,7 +394,10 @@ class CompiledSearch(Generic[S]):
     def _expand(self, last: int) -> None:
         """Expand all states before index `last` that have not been expanded yet."""
         at, expander, traces = self.at, self.expander, self.limits.traces
-        found = expander.find(at.next, last, [traces - len(steps) for steps in at.steps_seen])
+        checks = expander.tables.step_checks
+        later = [item.kind is Kind.STEP_CONDITION for item in checks]
+        missing = [0 if is_later else traces - len(seen) for is_later, seen in zip(later, at.steps_seen, strict=True)]
+        found = expander.find(at.next, last, missing)
         is_repeated, first, end = self._saved is not None, expander.store.count, expander.store.found_from(last)
         if is_repeated and (tree := expander.other_action(found, last)) is not None:
             raise SpecChanged(
@@ -423,7 +426,7 @@ class CompiledSearch(Generic[S]):
         at, store = self.at, self.expander.store
         # for the constraint, `Spec.within`, no states are collected, so that it is evaluated on every state
         checks, coverage = self.expander.tables.state_checks, self.limits.coverage
-        later = [item.kind.is_liveness or item.kind is Kind.CUT for item in checks]
+        later = [item.kind.is_liveness or item.kind in (Kind.CUT, Kind.CONDITION) for item in checks]
         missing = [
             0 if is_later else self.limits.traces - len(seen) for is_later, seen in zip(later, at.seen, strict=True)
         ]

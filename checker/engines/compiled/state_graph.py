@@ -20,11 +20,15 @@ from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.learning.arrays import Flags
 from leadline.checker.errors import SpecError
 from leadline.checker.liveness.fairness import conditions_of, disturbs
+from leadline.checker.properties import Kind
 from leadline.checker.result import Stop, StopKind
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
 
 S = TypeVar("S")
+
+MOST_CONDITIONS = 64
+"""The maximum number of predicates of steps in the formulas of a spec, which are bits of a word."""
 
 Rows = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.unsignedinteger]]
 """The graph as the first three arguments of the loops in `graph_loops`: the starts, the targets and the labels."""
@@ -42,6 +46,7 @@ class PackedGraph(Generic[S]):
         bits: for each action instance, the bit of its fairness condition. The shape is (action instances, words).
         strong: the bits of the strong conditions, one word per column of `bits`.
         disturbing: for each action instance, whether it is perturbing.
+        marks: for each step, the truth of the predicates in formulas; see `graph_loops.add_rows`.
     """
 
     expander: Expander[S]
@@ -51,6 +56,7 @@ class PackedGraph(Generic[S]):
     bits: NDArray[np.uint64]
     strong: NDArray[np.uint64]
     disturbing: Flags
+    marks: NDArray[np.uint64]
 
     @classmethod
     def of(cls, expander: Expander[S], steps: int) -> PackedGraph[S]:
@@ -69,13 +75,14 @@ class PackedGraph(Generic[S]):
             found = f"{counted(states, 'state')} and {counted(steps, 'step')}"
             raise StopSearch(Stop(StopKind.MEMORY, f"found {found}, too many to check liveness"))
         label = expander.tables.labels.dtype if len(expander.tables.labels) else expander.store.arrivals.dtype
-        expander.watch.need(steps * (4 + label.itemsize) + states * 5)
+        conditions = conditions_in(expander)
+        expander.watch.need(steps * (4 + label.itemsize + (8 if len(conditions) else 0)) + states * 5)
         rows = np.zeros(states + 1, np.uint32), np.empty(steps, np.uint32), np.empty(steps, label)
-        settled = np.zeros(states, np.bool_)
-        _generate(expander, rows, settled)
+        settled, marks = np.zeros(states, np.bool_), np.zeros(steps if len(conditions) else 0, np.uint64)
+        _generate(expander, rows, settled, marks)
         instances = list(expander.tables.caller.numbered)
         bits, strong = _conditions(spec, instances)
-        return cls(expander, rows, settled, instances, bits, strong, np.array(list(map(disturbs, instances))))
+        return cls(expander, rows, settled, instances, bits, strong, np.array(list(map(disturbs, instances))), marks)
 
     def steps(self, index: int) -> list[tuple[int, int]]:
         """Return the steps from a state to other states, as pairs of a next state and an action instance."""
@@ -97,6 +104,21 @@ class PackedGraph(Generic[S]):
         return self.instances[best]
 
 
+def conditions_in(expander: Expander[S]) -> NDArray[np.int64]:
+    """Return the numbers of the predicates on steps that occur in formulas. Their order is that of the bits of marks.
+
+    Raises:
+        SpecError: if there are too many.
+    """
+    checks = expander.tables.step_checks
+    found = np.array([place for place, item in enumerate(checks) if item.kind is Kind.STEP_CONDITION], np.int64)
+    if len(found) > MOST_CONDITIONS:
+        raise SpecError(
+            f"the formulas contain {len(found)} predicates of steps: at most {MOST_CONDITIONS} are possible"
+        )
+    return found
+
+
 def _conditions(spec: Spec[S], instances: Sequence[ActionInstance[S]]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return the bits of each action instance's fairness conditions, and the bits of all strong conditions."""
     of_instances = [conditions_of(spec, instance) for instance in instances]
@@ -112,13 +134,14 @@ def _conditions(spec: Spec[S], instances: Sequence[ActionInstance[S]]) -> tuple[
     return bits, strong
 
 
-def _generate(expander: Expander[S], rows: Rows, settled: Flags) -> None:
+def _generate(expander: Expander[S], rows: Rows, settled: Flags, marks: NDArray[np.uint64]) -> None:
     """Generate the steps of all states, in blocks; see `PackedGraph`."""
     spec, filled, first = expander.tables.spec, 0, 0
     (starts, targets, labels), count = rows, len(settled)
     is_fair = np.array([bool(conditions_of(spec, instance)) for instance in spec.instances])
     workers, tuning = expander.workers, expander.tuning
-    wanted = np.zeros(len(expander.tables.step_checks), np.bool_)
+    conditions, wanted = conditions_in(expander), np.zeros(len(expander.tables.step_checks), np.bool_)
+    wanted[conditions] = True
     while first < count:
         expander.watch.pause()
         last = min(first + tuning.block * workers.count, count)
@@ -130,7 +153,8 @@ def _generate(expander: Expander[S], rows: Rows, settled: Flags) -> None:
             work = [
                 (
                     parts.ends[part], parts.ends[part + 1], size, buffers.of(part), expander.store.kept,
-                    workers.count, is_fair, filled + sum(sizes[:part]), starts, targets, labels, settled,
+                    workers.count, is_fair, conditions, filled + sum(sizes[:part]), starts, targets, labels, settled,
+                    marks,
                 )
                 for part, size in enumerate(sizes)
             ]  # fmt: skip

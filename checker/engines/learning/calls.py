@@ -31,7 +31,7 @@ from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.observing.reach import Reach
 from leadline.checker.observing.recording import Mismatch, Precision, Recorder
 from leadline.checker.observing.tuple_views import LookedAt
-from leadline.checker.properties import AT_REST, OF_STATES, Kind, Property
+from leadline.checker.properties import AT_REST, OF_STATES, OF_STEPS, Property
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.source.blocks import Place, Whole
 from leadline.checker.spec import Spec
@@ -159,7 +159,7 @@ class Caller(Generic[S]):
     ) -> None:
         self.spec, self.layout, self.tuning, self.with_distance = spec, layout, tuning, with_distance
         self.state_checks = spec.checks_of(*OF_STATES)
-        self.step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+        self.step_checks = spec.checks_of(*OF_STEPS)
         self.instances = len(spec.instances)
         self.numbered = list(spec.instances)
         self._numbers: dict[ActionInstance[S], int] = {}

@@ -14,7 +14,16 @@ from pathlib import Path
 import attrs
 
 from leadline.checker.action import action
-from leadline.checker.properties import always_eventually, eventually_always, invariant, recoverable, step_invariant
+from leadline.checker.formulas import Formula, always, implies, step
+from leadline.checker.properties import (
+    always_eventually,
+    eventually,
+    eventually_always,
+    invariant,
+    recoverable,
+    step_invariant,
+    temporal,
+)
 from leadline.checker.spec import Spec
 
 _log = logging.getLogger("leadline")
@@ -43,14 +52,16 @@ def _is_small(state: _Tick) -> bool:
     return state.count < 5
 
 
-@step_invariant("the count grows")
-def _grows(before: _Tick, after: _Tick) -> bool:
+def _is_more(before: _Tick, after: _Tick) -> bool:
     return after.count > before.count
 
 
-@eventually_always("the count is 0 at last")
-def _ends(state: _Tick) -> bool:
+def _is_none(state: _Tick) -> bool:
     return state.count == 0
+
+
+_grows = step_invariant("the count grows")(_is_more)
+_ends = eventually_always("the count is 0 at last")(_is_none)
 
 
 @always_eventually("the count is 0 again and again")
@@ -63,13 +74,18 @@ def _can_come_back(state: _Tick) -> bool:
     return state.count == 0
 
 
+@temporal("the count is 0 after it has grown")
+def _starts_again() -> Formula:
+    return always(implies(step(_is_more), eventually(_is_none)))
+
+
 def _spec() -> Spec[_Tick]:
     return Spec(
         name="warming",
         initial_states=lambda _: [_Tick()],
         actions=[_ticks, _resets],
         properties=[_is_small, _grows],
-        optional=[_ends, _comes_back, _can_come_back],
+        optional=[_ends, _comes_back, _can_come_back, _starts_again],
         within=lambda state: state.count < 4,
     )
 

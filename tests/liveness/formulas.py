@@ -1,0 +1,208 @@
+"""Random temporal formulas on random graphs: what the checker says of them, and what is so.
+
+``python -m tests.liveness.formulas 10000`` compares that many. ``--packed`` compares the compiled engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter
+from typing import Any
+
+import attrs
+
+from leadline.checker import Formula, Limits, Property, Spec, Verdict, always, eventually, implies, now, step, temporal
+from leadline.checker import until as until_
+from leadline.checker.engines import oracle
+from leadline.checker.engines.compiled.forms import explore
+from leadline.checker.liveness import decide
+from leadline.checker.liveness.graph import StateGraph
+from leadline.checker.liveness.recheck import fault
+from leadline.checker.settings import CompiledSettings, Tuning
+from leadline.checker.trace import Trace
+from tests.liveness.graphs import Drawn, Node, drawn, spec_of
+from tests.reference.formulas import is_vacuous, judge
+from tests.reference.search import Search
+
+DEEPEST = 4
+"""The maximum depth of a formula; see `depth`."""
+
+
+def depth(formula: Formula) -> int:
+    """The number of operators on the longest way to a predicate, apart from "not"."""
+    return max(map(depth, formula.operands), default=0) + (formula.operator not in ("not", "now", "step"))
+
+
+def formula_of(graph: Drawn, seed: int) -> Formula:
+    """A random formula over the states of a random graph, which is not about a single step."""
+    chance = random.Random(seed)
+    atoms = [*(_state(graph, chance) for _ in range(3)), *(_step(graph, chance) for _ in range(2))]
+
+    def of(deep: int) -> Formula:
+        if deep == 0 or (deep < DEEPEST - 1 and chance.random() < 0.15):
+            return chance.choice(atoms)
+
+        def deeper() -> Formula:
+            return of(deep - 1)
+
+        match chance.randrange(9):
+            case 0:
+                return ~deeper()
+            case 1:
+                return deeper() & deeper()
+            case 2:
+                return deeper() | deeper()
+            case 3:
+                return implies(deeper(), deeper())
+            case 4 | 5:
+                return always(deeper())
+            case 6:
+                return eventually(deeper())
+        return until_(deeper(), deeper())
+
+    found = of(DEEPEST)
+    while found.is_of_steps or depth(found) < 3 or len([*_temporal(found)]) > 5:
+        found = of(DEEPEST)
+    return found
+
+
+def _temporal(formula: Formula) -> list[Formula]:
+    return [part for each in formula.operands for part in _temporal(each)] + [formula] * formula.is_temporal
+
+
+def _state(graph: Drawn, chance: random.Random) -> Formula:
+    true = frozenset(index for index in range(graph.size) if chance.random() < chance.choice((0.2, 0.5, 0.8)))
+
+    def p(state: Any) -> bool:
+        return state.at in true
+
+    p.__name__ = f"in_{'_'.join(map(str, sorted(true)))}"
+    return now(p)
+
+
+def _step(graph: Drawn, chance: random.Random) -> Formula:
+    likely = chance.choice((0.3, 0.6, 0.9))
+    pairs = [(before, after) for before in range(graph.size) for after in range(graph.size)]
+    true = frozenset(pair for pair in pairs if chance.random() < likely)
+
+    def s(before: Any, after: Any) -> bool:
+        return (before.at, after.at) in true
+
+    s.__name__ = f"by_{'_'.join(f'{before}{after}' for before, after in sorted(true))}"
+    return step(s)
+
+
+def spec_with(seed: int) -> Spec[Node]:
+    """A random graph with a random formula. It is often what is fair that makes it true."""
+    graph = drawn(seed)
+    formula = formula_of(graph, seed)
+
+    @temporal("the formula", quiet=seed % 5 == 0)
+    def item() -> Formula:
+        return formula
+
+    return attrs.evolve(spec_of(graph), properties=[item])
+
+
+def is_true(trace: Trace[Any], formula: Formula) -> bool:
+    """Whether a formula is true in a lasso: each operator by its definition, at each position."""
+    assert trace.loop is not None
+    states = trace.states[:-1] if trace.loop < len(trace.states) - 1 else trace.states
+    after = [*range(1, len(states)), trace.loop]
+
+    def at(part: Formula, place: int) -> bool:
+        match part.operator:
+            case "now" | "step":
+                assert part.predicate is not None
+                here, there = states[place], states[after[place]]
+                return part.predicate(here) if part.operator == "now" else here != there and part.predicate(here, there)
+            case "not":
+                return not at(part.operands[0], place)
+            case "and":
+                return at(part.operands[0], place) and at(part.operands[1], place)
+            case "or":
+                return at(part.operands[0], place) or at(part.operands[1], place)
+            case "implies":
+                return not at(part.operands[0], place) or at(part.operands[1], place)
+        way = [place]
+        while len(way) <= 2 * len(states):
+            way.append(after[way[-1]])
+        counted = [each for each in way if not part.operands[-1].is_of_steps or states[each] != states[after[each]]]
+        if part.operator == "always":
+            return all(at(part.operands[0], each) for each in counted)
+        for each in way:
+            if each in counted and at(part.operands[-1], each):
+                return True
+            of_steps = any(operand.is_of_steps for operand in part.operands)
+            is_counted = not of_steps or states[each] != states[after[each]]
+            if part.operator == "until" and is_counted and not at(part.operands[0], each):
+                return False
+        return False
+
+    return at(formula, 0)
+
+
+def compared(seed: int, *, packed: bool) -> tuple[Verdict, list[str]]:
+    """Compare what the checker says of a random formula with what the twin says.
+
+    Parameters:
+        packed: whether to ask the compiled engine, with packed states, instead of the oracle's algorithm.
+
+    Returns:
+        The right verdict, and what is different.
+    """
+    spec = spec_with(seed)
+    (item,) = spec.checks
+    twin = Search(spec)
+    twin.run()
+    right = judge(twin, item.formula, quiet=item.quiet)
+    vacuous = right == "holds" and is_vacuous(twin, item.formula, quiet=item.quiet)
+    if packed:
+        (result,) = explore(spec, Limits(), None, CompiledSettings(workers=1, tuning=Tuning(learn_after=0))).properties
+        said, never, traces = result.verdict.value, result.never, list(result.traces)
+    else:
+        search = oracle.OracleSearch(spec.with_properties([]), Limits())
+        search.run()
+        judged = decide.judged(StateGraph.of(spec, search.arrivals), item)
+        said = "incomplete" if judged is None else "violated" if judged.trace is not None else "holds"
+        never, traces = judged.never if judged else "", [judged.trace] if judged and judged.trace else []
+    wrong = [] if said == right else [f"{seed}: said is {said}, so is {right}: {item.formula}"]
+    wrong += [] if bool(never) == vacuous else [f"{seed}: said to be never: {never!r}, vacuous is {vacuous}"]
+    wrong += [f"{seed}: {why}" for trace in traces if (why := _wrong(trace, item))]
+    return Verdict(right), wrong
+
+
+def _wrong(trace: Trace[Any], item: Property) -> str:
+    """Why a counterexample is wrong, or an empty string."""
+    if not all(each.after in trace.spec.take(each.instance, each.before) for each in trace.steps):
+        return "a step is not possible"
+    if trace.loop is not None and is_true(trace, item.formula):
+        return "the lasso does not violate the formula"
+    ends = range(len(trace.states)) if trace.loop is None else ()
+    for place in ends:  # whatever repeats or stops after it
+        if trace.states[place] == trace.states[-1] and is_true(attrs.evolve(trace, loop=place), item.formula):
+            return "the trace does not decide the formula"
+    return fault(trace) or ""
+
+
+def main() -> int:
+    """Compare some formulas; returns 1 if any are different."""
+    parser = argparse.ArgumentParser(prog="tests.liveness.formulas", description=__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=1000)
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--packed", action="store_true", help="compare the compiled engine")
+    given = parser.parse_args()
+    verdicts, different = Counter[str](), 0
+    for seed in range(given.seed, given.seed + given.count):
+        verdict, wrong = compared(seed, packed=given.packed)
+        verdicts[verdict.value] += 1
+        different += bool(wrong)
+        print(*wrong, sep="\n", end="\n" if wrong else "", flush=True)
+    print(*(f"{name}: {count}" for name, count in sorted(verdicts.items())), f"different: {different}", sep=", ")
+    return different > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
