@@ -168,3 +168,18 @@ def partition_unreleased(state: ConsumerGroup) -> bool:
         member.epoch == group.target_epoch and member.assigned != group.target_of(member.member_id)
         for member in group.members
     )
+
+
+@witness("a member must revoke a partition")
+def must_revoke(state: ConsumerGroup) -> bool:
+    return any(member.revoking for member in state.group.members)
+
+
+@witness("a partition that a member must revoke shall be assigned to it again")
+def wanted_while_revoking(state: ConsumerGroup) -> bool:
+    group = state.group
+    return any(group.target[partition] == member.member_id for member in group.members for partition in member.revoking)
+
+
+SITUATIONS = (must_revoke, wanted_while_revoking)
+"""Checked only if they are named."""

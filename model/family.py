@@ -98,12 +98,16 @@ class Family(Generic[C]):
         return attrs.evolve(self.make(column, column.protocol()), family=self, column=column)
 
     def later(self, column: C) -> list[C]:
-        """Return the releases after a column. If the column is a design, return all releases."""
+        """Return the releases after a column. If the column is a design, return all releases.
+
+        Of several releases with the same rules, it is the one with its name, or the first.
+        """
         if self.is_later is not None:
             return [each for each in self.releases if each.values != column.values and self.is_later(each, column)]
         like = self.like(column)
-        same = (n for n, each in enumerate(like) if each.values == column.values and each.line == column.line)
-        return like[next(same, -1) + 1 :]
+        same = [n for n, each in enumerate(like) if each.values == column.values and each.line == column.line]
+        named = [n for n in same if column.name in (like[n].name, *like[n].aliases)]
+        return like[next(iter([*named, *same]), -1) + 1 :]
 
     def like(self, column: C) -> list[C]:
         """Return the releases whose specs have the same actions as a column."""

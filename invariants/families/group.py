@@ -8,7 +8,7 @@ from typing import Any, cast
 import attrs
 
 from leadline.checker.spec import Spec
-from leadline.invariants import consumer_groups, group_progress, groups
+from leadline.invariants import consumer_groups, group_offsets, group_progress, groups
 from leadline.model.family import Family, Mutations
 from leadline.model.group.bounds import Spent
 from leadline.model.group.classic import drawing, mistakes, state
@@ -21,6 +21,9 @@ from leadline.model.group.consumer import protocols as consumer_protocols
 from leadline.model.group.consumer import state as consumer_state
 from leadline.model.group.releases import COLUMNS, CONSUMER_COLUMNS, Column, ConsumerColumn, GroupColumn
 
+OFFSETS = (group_offsets.acknowledged_offsets_kept, group_offsets.no_record_skipped)
+"""They need the bound `records`."""
+
 PROPERTIES = (
     groups.group_transitions_valid,
     groups.generation_steps_by_one,
@@ -30,13 +33,14 @@ PROPERTIES = (
     groups.commit_by_assignee,
     groups.member_id_kept,
     groups.one_member_for_instance,
+    *OFFSETS,
     groups.stable_at_rest,
     groups.group_stable,
     groups.learns_of_rebalance,
     groups.partition_moves,
 )
 
-BY_DESIGN = (groups.one_reader, groups.generation_known)
+BY_DESIGN = (groups.one_reader, groups.generation_known, group_offsets.read_once)
 """Violated in all releases, and checked only if they are named."""
 
 LIVENESS = (
@@ -58,6 +62,7 @@ CONSUMER_PROPERTIES = (
     consumer_groups.fenced_owns_nothing,
     consumer_groups.commit_by_holder,
     consumer_groups.revocation_seen,
+    *OFFSETS,
     groups.stable_at_rest,
     groups.group_stable,
     groups.partition_moves,
@@ -65,7 +70,7 @@ CONSUMER_PROPERTIES = (
     consumer_groups.partition_unreleased,
 )
 
-CONSUMER_BY_DESIGN = (groups.one_reader, consumer_groups.empty_group_assigned)
+CONSUMER_BY_DESIGN = (groups.one_reader, group_offsets.read_once, consumer_groups.empty_group_assigned)
 
 CONSUMER_LIVENESS = (
     group_progress.group_recovers,
@@ -88,7 +93,7 @@ def _classic(column: Column, protocol: Protocol) -> Spec[state.Classic]:
         initial_states=functools.partial(state.initial_states, protocol=protocol),
         actions=ACTIONS,
         properties=PROPERTIES,
-        optional=(*BY_DESIGN, *LIVENESS, *groups.SITUATIONS, *groups.SCENARIOS),
+        optional=(*BY_DESIGN, *LIVENESS, *groups.SITUATIONS, *groups.SCENARIOS, *group_offsets.SITUATIONS),
         cut=would_rebalance_more,
         bounds=column.bounds,
         drawing=drawing.DRAWING,
@@ -103,7 +108,7 @@ def _consumer(column: ConsumerColumn, protocol: consumer_protocols.Protocol) -> 
         initial_states=functools.partial(consumer_state.initial_states, protocol=protocol),
         actions=consumer_actions.ACTIONS,
         properties=CONSUMER_PROPERTIES,
-        optional=(*CONSUMER_BY_DESIGN, *CONSUMER_LIVENESS),
+        optional=(*CONSUMER_BY_DESIGN, *CONSUMER_LIVENESS, *consumer_groups.SITUATIONS, *group_offsets.SITUATIONS),
         cut=consumer_actions.would_rebalance_more,
         bounds=column.bounds,
         drawing=consumer_drawing.DRAWING,

@@ -26,7 +26,11 @@ class Bounds:
     delayed: int = bound(0, "offset commits that arrive late", at_least=0, at_most=9)
     mutes: int = bound(1, "consumers that send heartbeats and hold up a rebalance", at_least=0, at_most=9)
     rejoins: int = bound(1, "new assignments, as when a topic gets partitions", at_least=0, at_most=9)
+    expiries: int = bound(0, "times that committed offsets expire", at_least=0, at_most=9)
+    lost_commits: int = bound(0, "failovers that lose the last offset commit", at_least=0, at_most=9)
     rebalances: int = bound(12, "generations, or group epochs", at_least=1, at_most=99)
+    records: int = bound(0, "records written to each partition; 0 leaves offsets out", at_least=0, at_most=3)
+    reset_to_latest: bool = bound(False, "consumers have auto.offset.reset=latest")
 
 
 @attrs.frozen(cache_hash=True)
@@ -40,14 +44,21 @@ class Spent:
     delayed: int = 0
     mutes: int = 0
     rejoins: int = 0
+    expiries: int = 0
+    lost_commits: int = 0
 
     @property
     def total(self) -> int:
         """The number of perturbations of all kinds."""
         of_consumers = self.crashes + self.pauses + self.leaves + self.mutes + self.rejoins
-        return of_consumers + self.failovers + self.delayed
+        return of_consumers + self.failovers + self.delayed + self.expiries + self.lost_commits
 
 
 def clients(bounds: Bounds) -> Sequence[int]:
     """Return the consumers, numbered from 0."""
     return range(bounds.clients)
+
+
+def partitions(bounds: Bounds) -> Sequence[int]:
+    """Return the partitions, numbered from 0."""
+    return range(bounds.partitions)

@@ -7,6 +7,7 @@ from typing import Generic, Self, TypeVar
 import attrs
 
 from leadline.model.group.bounds import Bounds, Spent
+from leadline.model.group.offsets import NO_OFFSET, NO_OFFSETS, Offsets
 
 NONE = -1
 NOTHING: frozenset[int] = frozenset()
@@ -21,11 +22,13 @@ class Client:
         member_id: the member id, or `NONE`.
         owned: the partitions that it reads.
         stopped: `PAUSED`, or another reason why it does not go on, or an empty string.
+        positions: the offset of the next record of each partition, or `NO_OFFSET`. Empty without records.
     """
 
     member_id: int = NONE
     owned: frozenset[int] = NOTHING
     stopped: str = ""
+    positions: tuple[int, ...] = NO_OFFSETS
 
 
 @attrs.frozen(cache_hash=True)
@@ -36,11 +39,13 @@ class Commit:
         member_id: the member id.
         epoch: the generation.
         partitions: the partitions whose offsets are committed.
+        positions: the offset of each partition, or `NO_OFFSET`. Empty without records.
     """
 
     member_id: int
     epoch: int
     partitions: frozenset[int]
+    positions: tuple[int, ...] = NO_OFFSETS
 
 
 C = TypeVar("C", bound=Client)
@@ -56,6 +61,8 @@ class Perturbed(Generic[C]):
     spent: Spent
     bounds: Bounds
     clients: tuple[C, ...]
+    offsets: Offsets
+    late: Commit | None
 
     @property
     def settled(self) -> bool:
@@ -75,9 +82,56 @@ class Perturbed(Generic[C]):
         return attrs.evolve(self, spent=spent)  # type: ignore[misc]
 
     def with_client(self, number: int, client: C) -> Self:
-        """Return the state with a consumer replaced."""
-        known = self.clients
-        return attrs.evolve(self, clients=(*known[:number], client, *known[number + 1 :]))  # type: ignore[misc]
+        """Return the state with a consumer replaced. Where it owns new partitions, it begins at committed offsets."""
+        known, offsets = self.clients, self.offsets
+        if self.bounds.records:
+            positions = tuple(self._position(known[number], client, each) for each in range(self.bounds.partitions))
+            client = attrs.evolve(client, positions=positions)
+            offsets = offsets.beginning(positions)
+        clients = (*known[:number], client, *known[number + 1 :])
+        return attrs.evolve(self, clients=clients, offsets=offsets)  # type: ignore[misc]
+
+    def _position(self, before: C, after: C, partition: int) -> int:
+        if partition not in after.owned:
+            return NO_OFFSET
+        if partition in before.owned:
+            return before.positions[partition]
+        return self.offsets.first_position(partition, self.bounds)
+
+    def awaits_commit(self, number: int) -> bool:
+        """Return whether the offset commit in flight is a consumer's own."""
+        return self.late is not None and self.client_of(self.late.member_id) == number
+
+    def may_write(self, partition: int) -> bool:
+        """Return whether the bounds allow another record of a partition."""
+        return bool(self.bounds.records) and self.offsets.written[partition] < self.bounds.records
+
+    def may_read(self, number: int, partition: int) -> bool:
+        """Return whether a consumer can read another record of a partition."""
+        client = self.clients[number]
+        if not self.bounds.records or client.stopped or partition not in client.owned:
+            return False
+        return client.positions[partition] < self.offsets.written[partition]
+
+    def reading(self, number: int, partition: int) -> Self:
+        """Return the state after a consumer has read the next record of a partition."""
+        client = self.clients[number]
+        after = tuple(position + (each == partition) for each, position in enumerate(client.positions))
+        clients = (*self.clients[:number], attrs.evolve(client, positions=after), *self.clients[number + 1 :])
+        return attrs.evolve(self, clients=clients, offsets=self.offsets.reading(after))  # type: ignore[misc]
+
+    def committing(self, commit: Commit) -> Self:
+        """Return the state after the coordinator has accepted an offset commit."""
+        return attrs.evolve(self, offsets=self.offsets.committing(commit.positions))  # type: ignore[misc]
+
+    def losing(self, commit: Commit, *, answered: bool) -> Self:
+        """Return the state after the coordinator has lost an offset commit. It may have answered."""
+        lost = self.offsets.committing(commit.positions, stored=False, answered=answered)
+        return attrs.evolve(self.having("lost_commits"), offsets=lost)  # type: ignore[misc]
+
+    def expiring(self, *, in_use: bool) -> Self:
+        """Return the state after all committed offsets have expired."""
+        return attrs.evolve(self.having("expiries"), offsets=self.offsets.expired(in_use=in_use))  # type: ignore[misc]
 
     def client_of(self, member_id: int) -> int:
         """Return the consumer to which a member id was given."""

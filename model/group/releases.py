@@ -93,7 +93,7 @@ def _order(version: str) -> int:
 _CLASSIC: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
     (
         "0.10.1",
-        (*BEFORE_PUBLISHED, *between("0.10.2.0", "2.1.0")),
+        (*BEFORE_PUBLISHED, *between("0.10.2.0", "2.0.1")),
         {
             "member_id": "with-generation",
             "new_member_timer": "runs",
@@ -103,8 +103,11 @@ _CLASSIC: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
             "claims": "all",
             "illegal_generation": "forgets-id",
             "transactional_commit": "anyone",
+            "offset_expiry": "each-commit",
+            "lost_commit": "error",
         },
     ),
+    ("2.1", ("2.1.0",), {"offset_expiry": "empty-group"}),
     ("2.1.1", ("2.1.1",), {"new_member_timer": "lost"}),
     ("2.2", between("2.2.0", "2.4.1"), {"member_id": "before-joining"}),
     ("2.5", between("2.5.0", "2.6.0"), {"new_member_timer": "runs", "transactional_commit": "member"}),
@@ -114,7 +117,11 @@ _CLASSIC: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
     ("2.8.1", between("2.8.1", "2.8.2"), {"fenced_while_joining": "gives-up", "sync_timer": "rebalance-timeout"}),
     ("3.0", between("3.0.0", "3.1.2"), {"claims": "highest-generation"}),
     ("3.2", between("3.2.0", "3.4.0"), {"illegal_generation": "keeps-id"}),
-    ("3.4.1", between("3.4.1", LAST), {"claims": "newest"}),
+    ("3.4.1", between("3.4.1", "3.9.2"), {"claims": "newest"}),
+    ("4.0", between("4.0.0", "4.2.1"), {"lost_commit": "acknowledged"}),
+    ("4.2.2", ("4.2.2",), {"lost_commit": "error"}),
+    ("4.3", ("4.3.0",), {"lost_commit": "acknowledged"}),
+    ("4.3.1", between("4.3.1", LAST), {"lost_commit": "error"}),
 )
 """The releases, oldest first: a name, the published versions, and the rules that changed."""
 
@@ -133,6 +140,7 @@ _CONSUMER: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
             "rejoin": "refused",
             "commit_epoch": "current",
             "empty_group": "behind",
+            "lost_commit": "acknowledged",
         },
     ),
     (
@@ -141,8 +149,14 @@ _CONSUMER: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
         {"reconciliation": "awaits", "partition_epochs": "kept", "report": "reconciled", "interruption": "rejoining"},
     ),
     ("4.0-consumer", between("4.0.0", "4.1.2"), {"member_id": "consumer"}),
-    ("4.2-consumer", between("4.2.0", "4.2.2"), {"revoked_epoch": "same", "own_revoked": "free"}),
-    ("4.3-consumer", between("4.3.0", "4.3.1"), {"rejoin": "accepted", "commit_epoch": "since-assignment"}),
+    ("4.2-consumer", between("4.2.0", "4.2.1"), {"revoked_epoch": "same", "own_revoked": "free"}),
+    ("4.2.2-consumer", ("4.2.2",), {"lost_commit": "error"}),
+    (
+        "4.3-consumer",
+        ("4.3.0",),
+        {"rejoin": "accepted", "commit_epoch": "since-assignment", "lost_commit": "acknowledged"},
+    ),
+    ("4.3.1-consumer", ("4.3.1",), {"lost_commit": "error"}),
     ("4.4-consumer", between("4.4.0", LAST), {"empty_group": "follows"}),
 )
 """The same for the consumer protocol."""

@@ -135,7 +135,8 @@ def test_the_engines_agree() -> None:
 
 def test_what_is_violated_by_design_is_violated_in_4_3() -> None:
     names = [item.name for item in CONSUMER_BY_DESIGN]
-    assert set(violated("group/4.3-consumer", only(pauses=1), names)[0]) == set(names)
+    bounds = only(pauses=1, records=1, partitions=1)
+    assert set(violated("group/4.3-consumer", bounds, names)[0]) == set(names)
 
 
 def test_every_witness_is_reached() -> None:
@@ -181,6 +182,7 @@ OLD_RULES = {
     ("reconciliation", "restarts"): {"revocation_seen"},
     ("partition_epochs", "lost"): set(OWNERS),
     ("report", "changed"): {"revocation_seen"},
+    ("lost_commit", "acknowledged"): {"acknowledged_offsets_kept"},
 }
 
 
@@ -221,4 +223,8 @@ def test_every_published_release_with_the_protocol_is_a_name() -> None:
 def test_releases_with_the_protocol_succeed_one_another() -> None:
     found = GROUP.column_of("group/4.2-consumer")
     assert found is not None
-    assert [column.short_name for column in GROUP.later(found)] == ["4.3-consumer", "4.4-consumer"]
+    later = ["4.2.2-consumer", "4.3-consumer", "4.3.1-consumer", "4.4-consumer"]
+    assert [column.short_name for column in GROUP.later(found)] == later
+    again = GROUP.column_of("group/4.2.2")  # with the same rules as 3.4.1
+    assert again is not None
+    assert [column.short_name for column in GROUP.later(again)] == ["4.3", "4.3.1"]

@@ -270,6 +270,8 @@ def test_a_mistake_is_noticed(mistake: Mistake) -> None:
         ("illegal_generation", "forgets-id", {"member_id_kept"}),
         ("sync_timer", "none", {"stable_at_rest"}),
         ("fenced_while_joining", "keeps", {"one_owner_among_members"}),
+        ("offset_expiry", "each-commit", {"acknowledged_offsets_kept"}),
+        ("lost_commit", "acknowledged", {"acknowledged_offsets_kept"}),
         *((rule, value, set()) for rule, value in RIGHT_TOO),
     ],
 )

@@ -14,6 +14,7 @@ from leadline.reports.document.markdown import markdown
 from leadline.reports.kafka.advice.advice import Group, group_of
 from leadline.reports.kafka.advice.decisions import Decider, Status
 from leadline.reports.kafka.advice.groups import (
+    FORGOTTEN,
     STUCK,
     TWICE,
     ConsumerGroup,
@@ -29,6 +30,7 @@ ARCHIVE = read_archive()
 EAGER = ""
 COOPERATIVE = "partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor\n"
 STATIC = "group.instance.id=c1\n"
+CONSUMER = "group.protocol=Consumer\n"
 
 
 def silent(title: str) -> AbstractContextManager[Progress]:
@@ -75,6 +77,20 @@ def test_what_a_group_of_each_release_can_suffer(tmp_path: Path) -> None:
     assert possible(twice)["KAFKA-12984"] == TWICE
     sides = {each.bug.ticket: each.side for each in twice.findings}
     assert (sides["KAFKA-12984"], sides["KAFKA-12890"]) == ("consumers", "brokers")
+
+
+def test_what_a_group_with_the_consumer_protocol_can_suffer(tmp_path: Path) -> None:
+    response, commit = "no ticket: lost response", "no ticket: outdated commit"
+    both = {"KAFKA-20634": FORGOTTEN, response: TWICE}
+    early = {"KAFKA-16147": TWICE, "KAFKA-16249": STUCK, "KAFKA-20634": FORGOTTEN}
+    assert possible(advised(tmp_path, "3.7.0", "3.7.0", CONSUMER)) == early
+    assert possible(advised(tmp_path, "4.1.2", "4.1.2", CONSUMER)) == both
+    assert possible(advised(tmp_path, "4.2.1", "4.2.1", CONSUMER)) == both | {commit: TWICE}
+    upgrade = advised(tmp_path, "4.3.0", "4.4.0", CONSUMER + STATIC)
+    assert possible(upgrade) == {response: TWICE, commit: TWICE}
+    text = markdown(group_document(upgrade))
+    assert "with the consumer protocol" in text
+    assert "static members of the consumer protocol are not in the model" in text
 
 
 def test_a_bug_that_the_settings_avoid_names_them(tmp_path: Path) -> None:
@@ -125,7 +141,7 @@ def test_releases_are_compared_by_their_order_and_not_by_their_rules(tmp_path: P
             COOPERATIVE,
             "--from 2.3.0 does not have a setting of the consumers: Kafka has cooperative=true since",
         ),
-        ("9.9", EAGER, "--from 9.9: expected a release from 0.10.1.0 on, such as 2.8.1"),
+        ("9.9", EAGER, "--from 9.9: expected a release from 0.10.1.0 on, such as 4.3.1"),
         ("2.8+claims=all", EAGER, "--from 2.8+claims=all: expected a release"),
         (
             "2.8",
@@ -134,8 +150,14 @@ def test_releases_are_compared_by_their_order_and_not_by_their_rules(tmp_path: P
         ),
         (
             "4.0",
-            "group.protocol=consumer\n",
-            "consumer.properties:1: group.protocol=consumer: only advice on the classic",
+            "group.protocol=streams\n",
+            "consumer.properties:1: group.protocol=streams: expected classic or consumer",
+        ),
+        ("3.6.2", CONSUMER, "--from 3.6.2: expected a release from 3.7.0 on"),
+        (
+            "4.0",
+            CONSUMER + COOPERATIVE,
+            "consumer.properties:2: partition.assignment.strategy cannot be set with group.protocol=consumer",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from leadline.checker.action import Step
 from leadline.checker.drawing import Cell, Drawing, Message, Row
 from leadline.model.group.classic.explanation import events
 from leadline.model.group.classic.state import DOWN, PREPARING, Classic, Consumer
-from leadline.model.group.perturbed import NONE, Commit
+from leadline.model.group.perturbed import NONE, C, Client, Commit, Perturbed
 
 COORDINATOR = "coordinator"
 
@@ -38,14 +38,22 @@ def cells(owned: frozenset[int], epoch: int) -> tuple[Cell, ...]:
     return tuple(Cell(f"p{partition}", f"since {number(epoch)}", max(epoch, 0)) for partition in sorted(owned))
 
 
-def partition_cells(assigned: list[str], read: list[str]) -> Row:
-    """Return the row of a partition: who owns it according to the coordinator, and who reads it."""
-    owner, readers = ", ".join(assigned) or "nobody", ", ".join(read) or "nobody"
-    return Row(
-        badges=[f"assigned to {owner}", f"read by {readers}"],
-        columns={"assigned to": owner, "read by": readers},
-        cells=tuple(Cell(each, "reads") for each in read),
-    )
+def reads(client: Client) -> str:
+    """Return the text for what a consumer reads, with its positions if there are records."""
+    if not client.positions:
+        return partitions(client.owned)
+    return " ".join(f"{partition} from {client.positions[partition]}" for partition in sorted(client.owned)) or "-"
+
+
+def partition_cells(partition: int, assigned: list[str], state: Perturbed[C]) -> Row:
+    """Return the row of a partition: who owns it according to the coordinator, who reads it, and what is committed."""
+    read = [consumer_row(consumer) for consumer, client in enumerate(state.clients) if partition in client.owned]
+    columns = {"assigned to": ", ".join(assigned) or "nobody", "read by": ", ".join(read) or "nobody"}
+    if state.bounds.records:
+        offsets = state.offsets
+        columns |= {"committed": number(offsets.committed[partition]), "written": str(offsets.written[partition])}
+    badges = [f"{name} {text}" for name, text in columns.items()]
+    return Row(badges=badges, columns=columns, cells=tuple(Cell(each, "reads") for each in read))
 
 
 def rows(state: Classic) -> dict[str, Row]:
@@ -55,8 +63,7 @@ def rows(state: Classic) -> dict[str, Row]:
         found[consumer_row(consumer)] = _consumer(state, client)
     for partition in range(state.bounds.partitions):
         assigned = [f"m{each.member_id}" for each in state.group.members if partition in each.assignment]
-        read = [consumer_row(c) for c, client in enumerate(state.clients) if partition in client.owned]
-        found[partition_row(partition)] = partition_cells(assigned, read)
+        found[partition_row(partition)] = partition_cells(partition, assigned, state)
     return found
 
 
@@ -89,7 +96,7 @@ def _consumer(state: Classic, client: Consumer) -> Row:
             "role": role,
             "generation": number(client.generation),
             "member": number(client.member_id),
-            "reads": partitions(client.owned),
+            "reads": reads(client),
         },
         cells=cells(client.owned, client.generation),
         up=client.phase != DOWN,

@@ -8,7 +8,7 @@ from leadline.checker.action import Step
 from leadline.checker.drawing import Event
 from leadline.model.group.classic.coordinator import accepts
 from leadline.model.group.classic.state import COMPLETING, DOWN, PREPARING, STABLE, Classic
-from leadline.model.group.perturbed import NONE
+from leadline.model.group.perturbed import NONE, C, Perturbed
 
 DISTURBANCES = {
     "crash": ("consumer {client} crashes; the coordinator learns that only from its session", "crashed"),
@@ -18,6 +18,8 @@ DISTURBANCES = {
     "rejoin": ("consumer {client}, the leader, joins again", "rejoins"),
     "fail_over": ("another broker becomes coordinator and reads what was persisted", "failover"),
     "send_commit": ("consumer {client} sends a commit, which is delayed", "delayed"),
+    "lose_commit": ("a commit of consumer {client} is lost with the coordinator that has it", "lost"),
+    "expire_offsets": ("the committed offsets expire", "expired"),
     "resume": ("consumer {client} goes on, with what it believed before", "resumed"),
     "expire_session": ("the session of a member of consumer {client} expires", "expired"),
     "time_out_join": (
@@ -36,11 +38,20 @@ def events(steps: Sequence[Step[Classic]]) -> Iterator[Event]:
             yield Event(at, text, label, good)
 
 
+def answers_lost(before: Perturbed[C], after: Perturbed[C]) -> Iterator[tuple[str, str, bool]]:
+    """Yield that a consumer is told of a commit that no coordinator knows."""
+    was, now = before.offsets.acknowledged, after.offsets
+    for partition, (old, new, known) in enumerate(zip(was, now.acknowledged, now.committed, strict=True)):
+        if new > max(old, known):
+            yield f"offset {new} of partition {partition} is acknowledged, and no coordinator knows it", "lost", False
+
+
 def _of(step: Step[Classic]) -> Iterator[tuple[str, str, bool]]:
     before, after = step.before, step.after
     if step.action in DISTURBANCES:
         text, label = DISTURBANCES[step.action]
         yield text.format(**step.arguments), label, False
+    yield from answers_lost(before, after)
     if step.action == "commit_arrives" and before.late is not None:
         taken = accepts(before, before.late)
         yield f"the commit is {'accepted' if taken else 'refused'}", "accepted" if taken else "refused", not taken

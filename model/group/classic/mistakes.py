@@ -49,6 +49,8 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
 )
 
+LOST_COMMIT_SHOWN_WITH = {("lost_commit", "acknowledged"): NO_FAILURES | {"lost_commits": 1, "records": 1}}
+
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("transactional_commit", "anyone"): LATE_COMMIT | {"transactional": True},
     ("illegal_generation", "forgets-id"): NO_FAILURES | {"failovers": 1},
@@ -56,6 +58,8 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("claims", "all"): NO_FAILURES | {"pauses": 1, "cooperative": True},
     ("fenced_while_joining", "keeps"): NO_FAILURES | {"pauses": 1, "cooperative": True},
     ("sync_timer", "none"): NO_FAILURES | {"mutes": 1},
+    ("offset_expiry", "each-commit"): NO_FAILURES | {"expiries": 1, "records": 1},
+    **LOST_COMMIT_SHOWN_WITH,
 }
 """The bounds within which a value of a rule violates a property of a column with a different value."""
 
@@ -63,6 +67,7 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("member_id", "with-generation"): "without it, the group is rebalanced more often (KIP-394)",
     ("heartbeat_in_completing", "ignored"): "the time-out of the session removes the member instead",
     ("claims", "all"): "consumers of this release do not claim what they have lost (KAFKA-12983)",
+    ("lost_commit", "error"): "the consumer commits again",
     ("new_member_timer", "lost"): "the timer for SyncGroup requests removes the member instead (KAFKA-12890)",
 }
 """The reasons why a value of a rule does no harm to a column with a different value."""

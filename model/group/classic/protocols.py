@@ -29,6 +29,8 @@ class Protocol:
         keeps_when_fenced: whether a consumer that is fenced during a rebalance goes on with its partitions.
         keeps_member_id: whether a consumer keeps its member id after ILLEGAL_GENERATION.
         checks_transactional: whether commits within transactions need a member of the current generation (KIP-447).
+        expires_in_use: whether offsets expire while the group has members.
+        acknowledges_lost: whether a coordinator that was replaced acknowledges a commit that is lost.
         compares_generation: whether commits need the current generation.
         commits_in_completing: whether commits are accepted in CompletingRebalance.
         withholds: whether a partition that has an owner is given to another member only after it was revoked.
@@ -46,6 +48,8 @@ class Protocol:
     keeps_when_fenced: bool
     keeps_member_id: bool
     checks_transactional: bool
+    expires_in_use: bool
+    acknowledges_lost: bool
     compares_generation: bool = True
     commits_in_completing: bool = False
     withholds: bool = True

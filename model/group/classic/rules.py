@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leadline.model.group.classic import protocols as does
+from leadline.model.group.rules import LOST_COMMIT
 from leadline.model.rules import Rule, RuleTable, Value
 
 RULES = (
@@ -106,6 +107,20 @@ RULES = (
             ),
         ),
     ),
+    Rule(
+        "offset_expiry",
+        "when committed offsets expire",
+        (
+            Value("each-commit", "a time after the commit", "before KIP-211", {"expires_in_use": True}),
+            Value(
+                "empty-group",
+                "a time after the group has become empty",
+                "KIP-211, KAFKA-4682; 2.1.0",
+                {"expires_in_use": False},
+            ),
+        ),
+    ),
+    LOST_COMMIT,
 )
 """The rules, in the order in which they are shown."""
 

@@ -10,6 +10,7 @@ from leadline.checker.state import component, constant
 from leadline.model.group.bounds import Spent
 from leadline.model.group.classic.bounds import Bounds
 from leadline.model.group.classic.protocols import Protocol
+from leadline.model.group.offsets import Offsets, first_offsets, no_positions
 from leadline.model.group.perturbed import NONE, NOTHING, PAUSED, Client, Commit, Perturbed
 
 EMPTY = "Empty"
@@ -118,6 +119,7 @@ class Classic(Perturbed[Consumer]):
         group: what the coordinator has in memory.
         persisted: what a new coordinator reads from __consumer_offsets.
         clients: the consumers.
+        offsets: what was committed and read.
         protocol: the rules of the release.
         bounds: the limits of the state space.
     """
@@ -127,6 +129,7 @@ class Classic(Perturbed[Consumer]):
     group: Group = component()
     persisted: Group = component()
     clients: tuple[Consumer, ...] = component(each="consumer")
+    offsets: Offsets = component()
     protocol: Protocol = constant()
     bounds: Bounds = constant()
 
@@ -186,7 +189,8 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Classic]:
         spent=Spent(),
         group=Group(),
         persisted=Group(),
-        clients=(Consumer(),) * bounds.clients,
+        clients=(Consumer(positions=no_positions(bounds)),) * bounds.clients,
+        offsets=first_offsets(bounds),
         protocol=protocol,
         bounds=bounds,
     )

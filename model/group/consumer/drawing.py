@@ -15,6 +15,7 @@ from leadline.model.group.classic.drawing import (
     partition_cells,
     partition_row,
     partitions,
+    reads,
 )
 from leadline.model.group.consumer.coordinator import report_of
 from leadline.model.group.consumer.explanation import events
@@ -29,8 +30,7 @@ def rows(state: ConsumerGroup) -> dict[str, Row]:
         found[consumer_row(consumer)] = _consumer(state, client)
     for partition in range(state.bounds.partitions):
         assigned = [f"m{each.member_id}" for each in state.group.members if partition in each.held]
-        read = [consumer_row(c) for c, client in enumerate(state.clients) if partition in client.owned]
-        found[partition_row(partition)] = partition_cells(assigned, read)
+        found[partition_row(partition)] = partition_cells(partition, assigned, state)
     return found
 
 
@@ -90,7 +90,7 @@ def _consumer(state: ConsumerGroup, client: Consumer) -> Row:
             "epoch": str(client.epoch),
             "member": number(client.member_id),
             "told": partitions(client.told),
-            "reads": partitions(client.owned),
+            "reads": reads(client),
         },
         cells=cells(client.owned, client.epoch),
         up=client.stopped != DOWN,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from leadline.checker.action import Step
 from leadline.checker.drawing import Event
+from leadline.model.group.classic.explanation import answers_lost
 from leadline.model.group.consumer.coordinator import accepts, report_of
 from leadline.model.group.consumer.state import JOINING, ConsumerGroup, Group, Member
 from leadline.model.group.perturbed import NONE
@@ -18,6 +19,8 @@ DISTURBANCES = {
     "change_topics": ("the topics or a subscription change", "changed"),
     "fail_over": ("the coordinator fails over; consumer {client} does not get its response", "failover"),
     "send_commit": ("consumer {client} sends a commit, which is delayed", "delayed"),
+    "lose_commit": ("a commit of consumer {client} is lost with the coordinator that has it", "lost"),
+    "expire_offsets": ("the committed offsets expire", "expired"),
     "resume": ("consumer {client} goes on, with what it believed before", "resumed"),
     "expire_session": ("the session of a member of consumer {client} expires", "expired"),
     "time_out_rebalance": (
@@ -40,6 +43,7 @@ def _of(step: Step[ConsumerGroup]) -> Iterator[tuple[str, str, bool]]:
     if step.action in DISTURBANCES:
         text, label = DISTURBANCES[step.action]
         yield text.format(**step.arguments), label, False
+    yield from answers_lost(before, after)
     if step.action == "commit_arrives" and before.late is not None:
         taken = accepts(before, before.late)
         yield f"the commit is {'accepted' if taken else 'refused'}", "accepted" if taken else "refused", not taken

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from leadline.model.group.classic.mistakes import NO_FAILURES
+from leadline.model.group.classic.mistakes import LOST_COMMIT_SHOWN_WITH, NO_FAILURES
 from leadline.model.mistakes import Mistake
 from leadline.model.rules import RuleColumn
 
@@ -66,6 +66,7 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("rejoin", "accepted"): "a consumer that joins owns nothing",
     ("commit_epoch", "current"): "more commits are refused",
     ("commit_epoch", "since-assignment"): "the member has held the partition since then",
+    ("lost_commit", "error"): "the consumer commits again",
     ("empty_group", "behind"): "the next member to join computes a target assignment (KAFKA-20442)",
     ("empty_group", "follows"): "the target assignment of an empty group is empty",
 }
@@ -75,6 +76,7 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     **dict.fromkeys(RIGHT_TOO, ONE_LEAVES),
     ("reconciliation", "restarts"): NO_FAILURES | {"rejoins": 1},
     ("partition_epochs", "lost"): ONE_LEAVES,
+    **LOST_COMMIT_SHOWN_WITH,
     ("report", "changed"): ONE_LEAVES,
     ("revoked_epoch", "same"): NO_FAILURES | {"rejoins": 1, "delayed": 1, "perturbations": 2, "any_target": True},
 }

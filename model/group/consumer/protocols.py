@@ -33,6 +33,7 @@ class Protocol:
         accepts_rejoin: whether a member that the group knows may join again, with the epoch 0.
         commits_since: whether commits are accepted since the epoch in which the partition was assigned (KIP-1251).
         follows_when_empty: whether the target assignment follows the group epoch when the last member is gone.
+        acknowledges_lost: whether a coordinator that was replaced acknowledges a commit that is lost.
         awaits_release: whether only partitions that are free are assigned.
         awaits_revocation: whether a member keeps its epoch until it has revoked its partitions.
         advances_first: whether a member gets the epoch of the target when it is told to revoke.
@@ -54,6 +55,7 @@ class Protocol:
     accepts_rejoin: bool
     commits_since: bool
     follows_when_empty: bool
+    acknowledges_lost: bool
     awaits_release: bool = True
     awaits_revocation: bool = True
     advances_first: bool = False

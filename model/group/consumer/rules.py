@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leadline.model.group.consumer import reconciliation as does
+from leadline.model.group.rules import LOST_COMMIT
 from leadline.model.rules import Rule, RuleTable, Value
 
 RULES = (
@@ -136,6 +137,7 @@ RULES = (
             Value("follows", "yes", "KAFKA-20442; 4.4.0", {"follows_when_empty": True}),
         ),
     ),
+    LOST_COMMIT,
 )
 """The rules, in the order in which they are shown."""
 

@@ -13,6 +13,7 @@ from leadline.checker.state import component, constant
 from leadline.model.group.bounds import Spent
 from leadline.model.group.consumer.bounds import Bounds
 from leadline.model.group.consumer.protocols import Protocol
+from leadline.model.group.offsets import Offsets, first_offsets, no_positions
 from leadline.model.group.perturbed import NONE, NOTHING, PAUSED, Client, Commit, Perturbed
 
 JOINING = 0
@@ -120,6 +121,7 @@ class ConsumerGroup(Perturbed[Consumer]):
         spent: how often each perturbation has happened.
         group: what the coordinator knows.
         clients: the consumers.
+        offsets: what was committed and read.
         protocol: the rules of the release.
         bounds: the limits of the state space.
     """
@@ -128,6 +130,7 @@ class ConsumerGroup(Perturbed[Consumer]):
     spent: Spent = component()
     group: Group = component()
     clients: tuple[Consumer, ...] = component(each="consumer")
+    offsets: Offsets = component()
     protocol: Protocol = constant()
     bounds: Bounds = constant()
 
@@ -173,7 +176,8 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[ConsumerGroup
         late=None,
         spent=Spent(),
         group=Group(target=nobody, partition_epochs=nobody),
-        clients=(Consumer(),) * bounds.clients,
+        clients=(Consumer(positions=no_positions(bounds)),) * bounds.clients,
+        offsets=first_offsets(bounds),
         protocol=protocol,
         bounds=bounds,
     )

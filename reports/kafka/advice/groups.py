@@ -14,10 +14,10 @@ import attrs
 
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Verdict
-from leadline.invariants import groups
+from leadline.invariants import consumer_groups, group_offsets, groups
 from leadline.invariants.families.group import GROUP
 from leadline.model.group.classic.bounds import Bounds
-from leadline.model.group.releases import COLUMNS, Column
+from leadline.model.group.releases import COLUMNS, CONSUMER_COLUMNS, Column, GroupColumn
 from leadline.model.kafka.published import minor
 from leadline.reports.document import Block, Document, Heading, Items, Paragraph, Span, table, words
 from leadline.reports.kafka.advice.advice import group_of
@@ -32,18 +32,27 @@ ASSIGNORS = {"RangeAssignor": False, "RoundRobinAssignor": False, "StickyAssigno
 ASSIGNORS["CooperativeStickyAssignor"] = True
 """Whether the assignors that come with Kafka are cooperative, by the names of their classes."""
 
+CLASSIC, CONSUMER = "classic", "consumer"
+"""The values of ``group.protocol`` (KIP-848)."""
+
 STUCK = "the group gets stuck, or waits for a time-out"
 TWICE = "records are read twice without a crash of a consumer"
+FORGOTTEN = "committed offsets are forgotten, so that records are read again, or skipped"
 
 HARMS = {
     groups.stable_at_rest.name: STUCK,
     groups.member_id_kept.name: STUCK,
     groups.assignment_disjoint.name: TWICE,
     groups.one_owner_among_members.name: TWICE,
+    consumer_groups.revocation_seen.name: STUCK,
+    consumer_groups.assigned_to_one_member.name: TWICE,
+    consumer_groups.owned_by_one_member.name: TWICE,
+    consumer_groups.commit_by_holder.name: TWICE,
+    group_offsets.acknowledged_offsets_kept.name: FORGOTTEN,
 }
 """What the violation of a bug's property means to a user."""
 
-OF_CONSUMERS = ("claims", "fenced_while_joining", "illegal_generation")
+OF_CONSUMERS = ("claims", "fenced_while_joining", "illegal_generation", "interruption")
 """The rules that consumers follow. The others are those of brokers."""
 
 
@@ -52,10 +61,12 @@ class ConsumerGroup:
     """How the consumers of a group are configured.
 
     Attributes:
-        cooperative, static: the settings, as in the bounds of specs.
+        protocol: the value of ``group.protocol``, in lower case.
+        cooperative, static: the settings of the classic protocol, as in the bounds of specs.
         origins: where the values come from, keyed by the name of the bound.
     """
 
+    protocol: str
     cooperative: bool
     static: bool
     origins: dict[str, str]
@@ -63,7 +74,17 @@ class ConsumerGroup:
     @property
     def bounds(self) -> dict[str, bool]:
         """The settings as bounds of a spec."""
-        return {"cooperative": self.cooperative, "static": self.static}
+        return {"cooperative": self.cooperative, "static": self.static} if self.is_classic else {}
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether the group has the classic protocol."""
+        return self.protocol == CLASSIC
+
+    @property
+    def columns(self) -> Sequence[GroupColumn]:
+        """The releases with its protocol."""
+        return COLUMNS if self.is_classic else CONSUMER_COLUMNS
 
 
 @attrs.frozen
@@ -80,7 +101,7 @@ class GroupFinding:
 
     @property
     def harm(self) -> str:
-        """What the bug means to a user: `STUCK` or `TWICE`."""
+        """What the bug means to a user: `STUCK`, `TWICE` or `FORGOTTEN`."""
         return HARMS[self.bug.property]
 
     @property
@@ -103,7 +124,7 @@ class GroupAdvice:
 
     before: str
     after: str
-    columns: tuple[Column, Column]
+    columns: tuple[GroupColumn, GroupColumn]
     group: ConsumerGroup
     findings: Sequence[GroupFinding]
     interrupted: bool
@@ -123,23 +144,25 @@ def read_group(path: Path) -> ConsumerGroup:
     """Read the settings of the consumers of a group.
 
     Raises:
-        LeadlineError: if the file cannot be read, if an assignor is not one of Kafka's, or if the group does not have
-            the classic protocol.
+        LeadlineError: if the file cannot be read, if an assignor is not one of Kafka's, or if the protocol is unknown
+            or does not have a setting.
     """
     entries = read_properties(path)
     protocol = entries.get("group.protocol")
-    if protocol is not None and protocol.value.lower() != "classic":
-        raise LeadlineError(
-            f"{protocol.place}: group.protocol={protocol.value}: only advice on the classic protocol exists"
-        )
+    if protocol is not None and protocol.value.lower() not in (CLASSIC, CONSUMER):
+        raise LeadlineError(f"{protocol.place}: group.protocol={protocol.value}: expected {CLASSIC} or {CONSUMER}")
+    kind = protocol.value.lower() if protocol is not None else CLASSIC
     assignors, instance = entries.get("partition.assignment.strategy"), entries.get("group.instance.id")
+    if kind == CONSUMER and assignors is not None:  # ConsumerConfig.CLASSIC_PROTOCOL_UNSUPPORTED_CONFIGS
+        raise LeadlineError(f"{assignors.place}: {assignors.name} cannot be set with group.protocol={CONSUMER}")
     # ConsumerCoordinator uses the most advanced protocol that all assignors support
     kinds = [] if assignors is None else [_is_cooperative(name, assignors) for name in assignors.value.split(",")]
     origins = {
+        "protocol": protocol.place if protocol is not None else "the default",
         "cooperative": assignors.place if assignors is not None else "the default: RangeAssignor decides",
         "static": instance.place if instance is not None else "the default",
     }
-    return ConsumerGroup(bool(kinds) and all(kinds), bool(instance and instance.value), origins)
+    return ConsumerGroup(kind, bool(kinds) and all(kinds), bool(instance and instance.value), origins)
 
 
 def _is_cooperative(name: str, entry: Entry) -> bool:
@@ -164,7 +187,7 @@ def advise_group(before: str, after: str, group: ConsumerGroup, archive: Archive
             release is older than the first.
     """
     columns = (_column("--from", before, group), _column("--to", after, group))
-    if _place(columns[1]) < _place(columns[0]):
+    if _place(columns[1], group) < _place(columns[0], group):
         raise LeadlineError(f"--to {after} is older than --from {before}: choose a newer release")
     found = []
     for bug in archive.of_family(GROUPS).bugs:
@@ -174,22 +197,23 @@ def advise_group(before: str, after: str, group: ConsumerGroup, archive: Archive
     return GroupAdvice(before, after, columns, group, found, decider.interrupted)
 
 
-def _column(option: str, text: str, group: ConsumerGroup) -> Column:
-    name = re.sub(r"^kafka/|-zk$|-kraft$", "", text)
+def _column(option: str, text: str, group: ConsumerGroup) -> GroupColumn:
+    name = re.sub(r"^kafka/|-zk$|-kraft$", "", text) + group.columns[0].suffix
     column = None if "+" in name else GROUP.column_of(f"group/{name}")
-    if not isinstance(column, Column):
-        raise LeadlineError(f"{option} {text}: expected a release from {COLUMNS[0].versions[0]} on, such as 2.8.1")
-    if early := column.too_early(Bounds(**group.bounds)):
+    if column is None or isinstance(column, Column) != group.is_classic:
+        since = f"{group.columns[0].versions[0]} on, such as {group.columns[-1].versions[0]}"
+        raise LeadlineError(f"{option} {text}: expected a release from {since}, for group.protocol={group.protocol}")
+    if isinstance(column, Column) and (early := column.too_early(Bounds(**group.bounds))):
         raise LeadlineError(f"{option} {text} does not have a setting of the consumers: {early}")
     return column
 
 
-def _place(column: Column) -> int:
+def _place(column: GroupColumn, group: ConsumerGroup) -> int:
     """Return the position of a release. Two releases may have the same rules, with another one between them."""
-    return next(place for place, each in enumerate(COLUMNS) if column.name in (each.name, *each.aliases))
+    return next(place for place, each in enumerate(group.columns) if column.name in (each.name, *each.aliases))
 
 
-def _decided(bug: Bug, column: Column, group: ConsumerGroup, archive: Archive, decider: Decider) -> Decision:
+def _decided(bug: Bug, column: GroupColumn, group: ConsumerGroup, archive: Archive, decider: Decider) -> Decision:
     """Decide whether a bug can occur in a group with the given settings."""
     if not archive.affects(bug, column):
         return ABSENT
@@ -222,13 +246,13 @@ def _decided(bug: Bug, column: Column, group: ConsumerGroup, archive: Archive, d
 def group_document(advice: GroupAdvice) -> Document:
     """Return the document of advice on a group."""
     names = f"Kafka {advice.before} to {advice.after}" if advice.is_upgrade else f"Kafka {advice.after}"
-    title = f"Known bugs of a consumer group with the classic protocol, {names}"
+    title = f"Known bugs of a consumer group with the {advice.group.protocol} protocol, {names}"
     return Document(title, (*_summary(advice), *_settings(advice), *_details(advice), *_by_design(advice)))
 
 
 def _summary(advice: GroupAdvice) -> Iterator[Block]:
     said = []
-    for harm in (STUCK, TWICE):
+    for harm in dict.fromkeys(HARMS.values()):
         own = [each for each in advice.findings if each.harm == harm]
         told = [f"{each.bug.ticket}: {_when(each, advice)}" for each in own]
         said.append(words(f"{harm}: {'; '.join(told) or 'no known bug'}"))
@@ -248,9 +272,11 @@ def _settings(advice: GroupAdvice) -> Iterator[Block]:
     assignor = "cooperative" if group.cooperative else "eager"
     members = "static" if group.static else "dynamic"
     rows = [
+        ("group.protocol", f"{group.protocol} ({group.origins['protocol']})"),
         ("partition.assignment.strategy", f"{assignor} ({group.origins['cooperative']})"),
         ("group.instance.id", f"{members} members ({group.origins['static']})"),
     ]
+    rows = rows if group.is_classic else rows[:1]
     yield table("settings in effect", ("setting in effect", "value"), rows)
     yield from (Paragraph((Span(f"note: {note}"),), "note") for note in _notes(advice))
 
@@ -260,13 +286,15 @@ def _notes(advice: GroupAdvice) -> Iterator[str]:
         "brokers and consumers are taken to have the same release. A bug in the consumers comes with their library: if "
         "it has another release, ask for that, too"
     )
+    if advice.group.static and not advice.group.is_classic:
+        yield "static members of the consumer protocol are not in the model: the advice is on dynamic ones"
     for version in dict.fromkeys((advice.before, advice.after)):
-        if len([each for each in COLUMNS if version in map(minor, each.versions)]) > 1:
+        if len([each for each in advice.group.columns if version in map(minor, each.versions)]) > 1:
             yield f"{version} stands for its first release. Later ones have other rules: write the one that runs"
 
 
 def _details(advice: GroupAdvice) -> Iterator[Block]:
-    for harm in (STUCK, TWICE):
+    for harm in dict.fromkeys(HARMS.values()):
         own = [each for each in advice.findings if each.harm == harm]
         if own:
             yield Heading(harm)
