@@ -8,7 +8,6 @@ import itertools
 from collections.abc import Iterator
 
 from leadline.checker.properties import invariant, step_invariant, witness
-from leadline.model.group.consumer.coordinator import accepts
 from leadline.model.group.consumer.state import JOINING, ConsumerGroup
 from leadline.model.group.perturbed import NONE
 
@@ -116,7 +115,7 @@ def commit_by_holder(state: ConsumerGroup) -> Iterator[str]:
     later offsets of a partition that was lost.
     """
     late = state.late
-    if late is not None and late.lost and accepts(state, late):
+    if late is not None and late.lost and state.accepts(late):
         yield (
             f"a commit of member {late.member_id} in epoch {late.epoch} is accepted, although it has lost the "
             f"partitions {sorted(late.lost)} since"

@@ -8,7 +8,6 @@ import itertools
 from collections.abc import Iterator
 
 from leadline.checker.properties import invariant, step_invariant, step_witness, witness
-from leadline.model.group.classic.coordinator import accepts
 from leadline.model.group.classic.state import (
     COMPLETING,
     CONSUMING,
@@ -39,7 +38,8 @@ have Dead, which a group enters when it is unloaded or deleted.
 
 def failed_over(before: Classic, after: Classic) -> bool:
     """Return whether another broker has become coordinator in a step."""
-    return before.spent.failovers != after.spent.failovers
+    was, now = before.spent, after.spent
+    return was.failovers != now.failovers or was.lost_commits != now.lost_commits
 
 
 @step_invariant(
@@ -119,7 +119,7 @@ def assignment_agreed(state: Classic) -> Iterator[str]:
 def commit_by_assignee(state: Classic) -> Iterator[str]:
     """Asks of the commit in flight whether it would be accepted if it arrived now."""
     commit = state.late
-    if commit is not None and accepts(state, commit):
+    if commit is not None and state.accepts(commit):
         member = state.group.member(commit.member_id)
         for partition in sorted(commit.partitions):
             if member is None or partition not in member.assignment:
@@ -227,12 +227,12 @@ def follower_waits_for_leader(state: Classic) -> bool:
 
 @witness("an offset commit is in flight during the join phase, and would be accepted")
 def commit_accepted_in_join_phase(state: Classic) -> bool:
-    return state.late is not None and state.group.state == PREPARING and accepts(state, state.late)
+    return state.late is not None and state.group.state == PREPARING and state.accepts(state.late)
 
 
 @witness("an offset commit is in flight after the join phase, and would be refused")
 def commit_refused_after_join_phase(state: Classic) -> bool:
-    return state.late is not None and state.group.state in (COMPLETING, STABLE) and not accepts(state, state.late)
+    return state.late is not None and state.group.state in (COMPLETING, STABLE) and not state.accepts(state.late)
 
 
 @witness("the last member of a group is gone, and the group is empty")

@@ -1,7 +1,7 @@
 """The `group` family of specs: consumer groups.
 
-`bounds` and `perturbed` define what protocols share. `classic` is the classic protocol, and `consumer` that of KIP-848.
-`releases` has the columns of both.
+`bounds`, `perturbed`, `offsets`, `actions` and `rules` define what protocols share. `classic` is the classic protocol,
+and `consumer` that of KIP-848. `releases` has the columns of both.
 
 Read either in this order: `state`; `protocols`, which defines the rules, and `rules`, the table of rules with their
 sources; `assignors`; `coordinator`, which handles requests; the `reconciliation` of `consumer`; `actions`, which has

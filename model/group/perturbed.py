@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import attrs
 
@@ -48,6 +48,18 @@ class Commit:
     positions: tuple[int, ...] = NO_OFFSETS
 
 
+class CommitRules(Protocol):
+    """The rules about offset commits."""
+
+    @property
+    def expires_in_use(self) -> bool:
+        """Whether offsets expire while the group has members."""
+
+    @property
+    def acknowledges_lost(self) -> bool:
+        """Whether a coordinator that was replaced acknowledges a commit that is lost."""
+
+
 C = TypeVar("C", bound=Client)
 
 
@@ -63,11 +75,45 @@ class Perturbed(Generic[C]):
     clients: tuple[C, ...]
     offsets: Offsets
     late: Commit | None
+    protocol: CommitRules
 
     @property
     def settled(self) -> bool:
         """Whether all consumers are members that agree with the coordinator, and all partitions are read."""
         raise NotImplementedError
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the group has no members."""
+        raise NotImplementedError
+
+    def is_down(self, number: int) -> bool:
+        """Return whether a consumer is not running."""
+        raise NotImplementedError
+
+    def going_down(self, number: int) -> Self:
+        """Return the state after a consumer has stopped running."""
+        raise NotImplementedError
+
+    def has_joined(self, number: int) -> bool:
+        """Return whether a consumer is running and believes that it is a member."""
+        raise NotImplementedError
+
+    def commit_of(self, number: int) -> Commit | None:
+        """Return the offset commit that a consumer can send, or None. It waits for the response to the one before."""
+        raise NotImplementedError
+
+    def accepts(self, commit: Commit) -> bool:
+        """Return whether the coordinator accepts an offset commit."""
+        raise NotImplementedError
+
+    def with_next_coordinator(self) -> Self:
+        """Return the state after a failover of the coordinator."""
+        raise NotImplementedError
+
+    def changed(self, **changes: Any) -> Self:
+        """Return the state with other values of some fields."""
+        return attrs.evolve(self, **changes)  # type: ignore[misc]
 
     def may(self, perturbation: str) -> bool:
         """Return whether the bounds allow the given perturbation to happen once more."""
@@ -79,7 +125,7 @@ class Perturbed(Generic[C]):
     def having(self, perturbation: str) -> Self:
         """Count the given perturbation once more, and return the new state."""
         spent = attrs.evolve(self.spent, **{perturbation: getattr(self.spent, perturbation) + 1})
-        return attrs.evolve(self, spent=spent)  # type: ignore[misc]
+        return self.changed(spent=spent)
 
     def with_client(self, number: int, client: C) -> Self:
         """Return the state with a consumer replaced. Where it owns new partitions, it begins at committed offsets."""
@@ -89,7 +135,7 @@ class Perturbed(Generic[C]):
             client = attrs.evolve(client, positions=positions)
             offsets = offsets.beginning(positions)
         clients = (*known[:number], client, *known[number + 1 :])
-        return attrs.evolve(self, clients=clients, offsets=offsets)  # type: ignore[misc]
+        return self.changed(clients=clients, offsets=offsets)
 
     def _position(self, before: C, after: C, partition: int) -> int:
         if partition not in after.owned:
@@ -118,20 +164,22 @@ class Perturbed(Generic[C]):
         client = self.clients[number]
         after = tuple(position + (each == partition) for each, position in enumerate(client.positions))
         clients = (*self.clients[:number], attrs.evolve(client, positions=after), *self.clients[number + 1 :])
-        return attrs.evolve(self, clients=clients, offsets=self.offsets.reading(after))  # type: ignore[misc]
+        return self.changed(clients=clients, offsets=self.offsets.reading(after))
 
     def committing(self, commit: Commit) -> Self:
         """Return the state after the coordinator has accepted an offset commit."""
-        return attrs.evolve(self, offsets=self.offsets.committing(commit.positions))  # type: ignore[misc]
+        return self.changed(offsets=self.offsets.committing(commit.positions))
 
-    def losing(self, commit: Commit, *, answered: bool) -> Self:
-        """Return the state after the coordinator has lost an offset commit. It may have answered."""
+    def losing(self, commit: Commit) -> Self:
+        """Return the state after the coordinator has lost an offset commit, which it may answer all the same."""
+        answered = self.protocol.acknowledges_lost
         lost = self.offsets.committing(commit.positions, stored=False, answered=answered)
         return attrs.evolve(self.having("lost_commits"), offsets=lost)  # type: ignore[misc]
 
-    def expiring(self, *, in_use: bool) -> Self:
+    def expiring(self) -> Self:
         """Return the state after all committed offsets have expired."""
-        return attrs.evolve(self.having("expiries"), offsets=self.offsets.expired(in_use=in_use))  # type: ignore[misc]
+        expired = self.offsets.expired(in_use=not self.is_empty)
+        return attrs.evolve(self.having("expiries"), offsets=expired)  # type: ignore[misc]
 
     def client_of(self, member_id: int) -> int:
         """Return the consumer to which a member id was given."""

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import Action, action
-from leadline.model.group.bounds import clients, partitions
+from leadline.model.group.actions import OFFSETS, PAUSES
+from leadline.model.group.bounds import clients
 from leadline.model.group.classic.coordinator import (
-    accepts,
     fenced,
     join,
     next_generation,
@@ -26,19 +26,16 @@ from leadline.model.group.classic.state import (
     COMPLETING,
     CONSUMING,
     DOWN,
-    EMPTY,
     JOINED,
-    JOINING,
     MUTE,
     PREPARING,
     REJOINING,
     STABLE,
-    SYNCING,
     UNJOINED,
     Classic,
     Consumer,
 )
-from leadline.model.group.perturbed import NONE, NOTHING, PAUSED, Commit
+from leadline.model.group.perturbed import NONE, NOTHING, PAUSED
 
 
 @action("consumer {client} sends JoinGroup", client=clients, fair="weak each", effect="healing")
@@ -138,21 +135,6 @@ def resume(state: Classic, client: int) -> Iterator[Classic]:
         yield state.with_client(client, attrs.evolve(own, stopped=""))
 
 
-@action("consumer {client} crashes", client=clients, effect="perturbing")
-def crash(state: Classic, client: int) -> Iterator[Classic]:
-    """A consumer crashes."""
-    if state.may("crashes") and state.clients[client].phase != DOWN:
-        yield state.having("crashes").with_client(client, Consumer(phase=DOWN))
-
-
-@action("consumer {client} is paused", client=clients, effect="perturbing")
-def pause(state: Classic, client: int) -> Iterator[Classic]:
-    """A consumer stops for longer than all time-outs, as in a long garbage collection, and goes on later."""
-    own = state.clients[client]
-    if state.may("pauses") and own.phase != DOWN and own.member_id != NONE and not own.stopped:
-        yield state.having("pauses").with_client(client, attrs.evolve(own, stopped=PAUSED))
-
-
 @action("consumer {client} sends heartbeats, but no SyncGroup", client=clients, effect="perturbing")
 def mute(state: Classic, client: int) -> Iterator[Classic]:
     """A consumer has got its generation and does not go on, while its heartbeat thread does (KAFKA-12890)."""
@@ -182,95 +164,7 @@ def rejoin(state: Classic, client: int) -> Iterator[Classic]:
 def fail_over(state: Classic) -> Iterator[Classic]:
     """The new coordinator knows what is persisted. Requests that wait are answered with NOT_COORDINATOR."""
     if state.may("failovers"):
-        yield _failed_over(state.having("failovers"))
-
-
-def _failed_over(state: Classic) -> Classic:
-    tells_first = state.protocol.requires_member_id and not state.bounds.static
-    consumers = []
-    for each in state.clients:
-        if each.phase == JOINING and not tells_first and state.persisted.member(each.member_id) is None:
-            each = attrs.evolve(each, member_id=NONE, phase=REJOINING)  # nobody has told it its id
-        elif each.phase in (JOINING, SYNCING):
-            each = attrs.evolve(each, phase=REJOINING)
-        consumers.append(each)
-    return attrs.evolve(state, group=state.persisted, clients=tuple(consumers))
-
-
-@action("consumer {client} sends an offset commit, which is delayed", client=clients, effect="perturbing")
-def send_commit(state: Classic, client: int) -> Iterator[Classic]:
-    """A consumer commits the offsets of its partitions. The request arrives later."""
-    late = _commit_of(state, client)
-    if late is not None and state.late is None and state.may("delayed"):
-        yield attrs.evolve(state.having("delayed"), late=late)
-
-
-def _commit_of(state: Classic, client: int) -> Commit | None:
-    """Return the offset commit of a consumer. It may commit also when it has learned of a rebalance, and not once it
-    joins (AbstractCoordinator.generationIfStable), and waits for the response to a commit before.
-    """
-    own = state.clients[client]
-    commits = own.phase == CONSUMING or (own.phase == UNJOINED and own.member_id != NONE)
-    if state.awaits_commit(client) or not own.owned or not commits or own.stopped:
-        return None
-    return Commit(own.member_id, own.generation, own.owned, own.positions)
-
-
-@action("the offset commit arrives")
-def commit_arrives(state: Classic) -> Iterator[Classic]:
-    """A commit arrives. Properties ask while it is in flight whether it would be accepted."""
-    if state.late is not None:
-        taken = state.committing(state.late) if accepts(state, state.late) else state
-        yield attrs.evolve(taken, late=None)
-
-
-@action("a record is written to partition {partition}", partition=partitions)
-def write_record(state: Classic, partition: int) -> Iterator[Classic]:
-    """A producer writes a record. Nothing is said about replication."""
-    if state.may_write(partition):
-        yield attrs.evolve(state, offsets=state.offsets.writing(partition))
-
-
-@action("consumer {client} reads a record of partition {partition}", client=clients, partition=partitions)
-def read_record(state: Classic, client: int, partition: int) -> Iterator[Classic]:
-    """A consumer reads the next record, and its position moves."""
-    if state.may_read(client, partition):
-        yield state.reading(client, partition)
-
-
-@action("consumer {client} commits its offsets", client=clients)
-def commit(state: Classic, client: int) -> Iterator[Classic]:
-    """A consumer commits its positions. A commit that is refused changes nothing; heartbeats tell the reason."""
-    sent = _accepted_commit(state, client)
-    if sent is not None:
-        yield state.committing(sent)
-
-
-def _accepted_commit(state: Classic, client: int) -> Commit | None:
-    """Return the offset commit of a consumer if it changes what the coordinator knows."""
-    sent = _commit_of(state, client)
-    changes = sent is not None and state.offsets.differ_from(sent.positions) and accepts(state, sent)
-    return sent if changes else None
-
-
-@action(
-    "another broker becomes coordinator before a commit of consumer {client} is replicated",
-    client=clients,
-    effect="perturbing",
-)
-def lose_commit(state: Classic, client: int) -> Iterator[Classic]:
-    """The coordinator has appended a commit. The next one does not have it, and truncates the log of the first."""
-    sent = _accepted_commit(state, client)
-    if state.may("lost_commits") and sent is not None:
-        yield _failed_over(state.losing(sent, answered=state.protocol.acknowledges_lost))
-
-
-@action("the committed offsets expire", effect="perturbing")
-def expire_offsets(state: Classic) -> Iterator[Classic]:
-    """Nothing was committed for offsets.retention.minutes, or the group has been empty for as long (KIP-211)."""
-    in_use = state.group.state != EMPTY
-    if state.may("expiries") and state.offsets.are_committed and (state.protocol.expires_in_use or not in_use):
-        yield state.expiring(in_use=in_use)
+        yield state.having("failovers").with_next_coordinator()
 
 
 ACTIONS: tuple[Action[Classic, ...], ...] = (
@@ -283,19 +177,12 @@ ACTIONS: tuple[Action[Classic, ...], ...] = (
     time_out_sync,
     restart,
     resume,
-    crash,
-    pause,
+    *PAUSES,
     mute,
     leave,
     rejoin,
     fail_over,
-    send_commit,
-    commit_arrives,
-    write_record,
-    read_record,
-    commit,
-    lose_commit,
-    expire_offsets,
+    *OFFSETS,
 )
 
 

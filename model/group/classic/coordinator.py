@@ -25,7 +25,7 @@ from leadline.model.group.classic.state import (
     Group,
     Member,
 )
-from leadline.model.group.perturbed import NONE, NOTHING, Commit
+from leadline.model.group.perturbed import NONE, NOTHING
 
 
 def with_group(state: Classic, group: Group) -> Classic:
@@ -201,17 +201,3 @@ def stored(group: Group) -> Group:
     """Return what is persisted of a group. Join phases, pending ids, missing SyncGroup requests and timers are not."""
     members = tuple(attrs.evolve(member, joined=False, synced=True, watched=True) for member in group.members)
     return attrs.evolve(group, members=members, pending=NOTHING)
-
-
-def accepts(state: Classic, commit: Commit) -> bool:
-    """Return whether the coordinator accepts an offset commit. A rebalance does not prevent it before the end of the
-    join phase, because consumers learn of the rebalance from heartbeats.
-    """
-    group, protocol = state.group, state.protocol
-    if state.bounds.transactional and not protocol.checks_transactional:
-        return True
-    if group.member(commit.member_id) is None:
-        return False
-    if commit.epoch != group.generation and protocol.compares_generation:
-        return False
-    return group.state in (STABLE, PREPARING) or protocol.commits_in_completing

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from leadline.checker.action import Step
 from leadline.checker.drawing import Event
-from leadline.model.group.classic.coordinator import accepts
 from leadline.model.group.classic.state import COMPLETING, DOWN, PREPARING, STABLE, Classic
 from leadline.model.group.perturbed import NONE, C, Perturbed
 
@@ -53,7 +52,7 @@ def _of(step: Step[Classic]) -> Iterator[tuple[str, str, bool]]:
         yield text.format(**step.arguments), label, False
     yield from answers_lost(before, after)
     if step.action == "commit_arrives" and before.late is not None:
-        taken = accepts(before, before.late)
+        taken = before.accepts(before.late)
         yield f"the commit is {'accepted' if taken else 'refused'}", "accepted" if taken else "refused", not taken
     for number, (was, now) in enumerate(zip(before.clients, after.clients, strict=True)):
         if was.member_id != NONE != now.member_id or was.member_id == now.member_id or now.phase == DOWN:

@@ -155,6 +155,60 @@ class Classic(Perturbed[Consumer]):
             known | {client.member_id for client in self.clients} | {self.late.member_id if self.late else NONE}
         )
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the coordinator knows the group as empty."""
+        return self.group.state == EMPTY
+
+    def is_down(self, number: int) -> bool:
+        """Return whether a consumer is not running."""
+        return self.clients[number].phase == DOWN
+
+    def going_down(self, number: int) -> Classic:
+        """Return the state after a consumer has stopped running."""
+        return self.with_client(number, Consumer(phase=DOWN))
+
+    def has_joined(self, number: int) -> bool:
+        """Return whether a consumer is running and has a member id."""
+        return not self.is_down(number) and self.clients[number].member_id != NONE
+
+    def commit_of(self, number: int) -> Commit | None:
+        """Return the offset commit that a consumer can send, or None. It may commit also when it has learned of a
+        rebalance, and not once it joins (AbstractCoordinator.generationIfStable).
+        """
+        own = self.clients[number]
+        commits = own.phase == CONSUMING or (own.phase == UNJOINED and own.member_id != NONE)
+        if self.awaits_commit(number) or not own.owned or not commits or own.stopped:
+            return None
+        return Commit(own.member_id, own.generation, own.owned, own.positions)
+
+    def accepts(self, commit: Commit) -> bool:
+        """Return whether the coordinator accepts an offset commit. A rebalance does not prevent it before the end of
+        the join phase, because consumers learn of the rebalance from heartbeats.
+        """
+        group, protocol = self.group, self.protocol
+        if self.bounds.transactional and not protocol.checks_transactional:
+            return True
+        if group.member(commit.member_id) is None:
+            return False
+        if commit.epoch != group.generation and protocol.compares_generation:
+            return False
+        return group.state in (STABLE, PREPARING) or protocol.commits_in_completing
+
+    def with_next_coordinator(self) -> Classic:
+        """Return the state after a failover. The new coordinator knows what is persisted. Requests that wait are
+        answered with NOT_COORDINATOR.
+        """
+        tells_first = self.protocol.requires_member_id and not self.bounds.static
+        consumers = []
+        for each in self.clients:
+            if each.phase == JOINING and not tells_first and self.persisted.member(each.member_id) is None:
+                each = attrs.evolve(each, member_id=NONE, phase=REJOINING)  # nobody has told it its id
+            elif each.phase in (JOINING, SYNCING):
+                each = attrs.evolve(each, phase=REJOINING)
+            consumers.append(each)
+        return attrs.evolve(self, group=self.persisted, clients=tuple(consumers))
+
     def acts(self, member_id: int) -> bool:
         """Return whether a consumer with the given member id sends its next request. Time-outs wait for it."""
         client = self.clients[self.client_of(member_id)]

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import Action, action
-from leadline.model.group.bounds import clients, partitions
-from leadline.model.group.consumer.coordinator import accepts, heartbeat, refuses, removed
-from leadline.model.group.consumer.state import DOWN, JOINING, MUTE, Consumer, ConsumerGroup, LateCommit, started
+from leadline.model.group.actions import OFFSETS, PAUSES
+from leadline.model.group.bounds import clients
+from leadline.model.group.consumer.coordinator import heartbeat, refuses, removed
+from leadline.model.group.consumer.state import DOWN, JOINING, MUTE, Consumer, ConsumerGroup, started
 from leadline.model.group.perturbed import PAUSED
 
 
@@ -88,21 +89,6 @@ def resume(state: ConsumerGroup, client: int) -> Iterator[ConsumerGroup]:
         yield state.with_client(client, attrs.evolve(own, stopped=""))
 
 
-@action("consumer {client} crashes", client=clients, effect="perturbing")
-def crash(state: ConsumerGroup, client: int) -> Iterator[ConsumerGroup]:
-    """A consumer crashes."""
-    if state.may("crashes") and state.clients[client].stopped != DOWN:
-        yield state.having("crashes").with_client(client, Consumer(stopped=DOWN))
-
-
-@action("consumer {client} is paused", client=clients, effect="perturbing")
-def pause(state: ConsumerGroup, client: int) -> Iterator[ConsumerGroup]:
-    """A consumer stops for longer than all time-outs, as in a long garbage collection, and goes on later."""
-    own = state.clients[client]
-    if state.may("pauses") and own.epoch != JOINING and not own.stopped:
-        yield state.having("pauses").with_client(client, attrs.evolve(own, stopped=PAUSED))
-
-
 @action("consumer {client} sends heartbeats, but does not revoke", client=clients, effect="perturbing")
 def mute(state: ConsumerGroup, client: int) -> Iterator[ConsumerGroup]:
     """onPartitionsRevoked does not return, while heartbeats are sent."""
@@ -136,79 +122,6 @@ def fail_over(state: ConsumerGroup, client: int) -> Iterator[ConsumerGroup]:
         yield from heartbeat(state.having("failovers"), client, answered=False)
 
 
-@action("consumer {client} sends an offset commit, which is delayed", client=clients, effect="perturbing")
-def send_commit(state: ConsumerGroup, client: int) -> Iterator[ConsumerGroup]:
-    """A consumer commits the offsets of its partitions. The request arrives later."""
-    late = _commit_of(state, client)
-    if late is not None and state.late is None and state.may("delayed"):
-        state = attrs.evolve(state.having("delayed"), late=late)
-        yield state.with_group(state.group)
-
-
-def _commit_of(state: ConsumerGroup, client: int) -> LateCommit | None:
-    """Return the offset commit of a consumer, which waits for the response to a commit before."""
-    own = state.clients[client]
-    if state.awaits_commit(client) or not own.owned or own.epoch == JOINING or own.stopped:
-        return None
-    return LateCommit(own.member_id, own.epoch, own.owned, own.positions)
-
-
-@action("the offset commit arrives")
-def commit_arrives(state: ConsumerGroup) -> Iterator[ConsumerGroup]:
-    """A commit arrives. Properties ask while it is in flight whether it would be accepted."""
-    if state.late is not None:
-        taken = state.committing(state.late) if accepts(state, state.late) else state
-        yield attrs.evolve(taken, late=None)
-
-
-@action("a record is written to partition {partition}", partition=partitions)
-def write_record(state: ConsumerGroup, partition: int) -> Iterator[ConsumerGroup]:
-    """A producer writes a record. Nothing is said about replication."""
-    if state.may_write(partition):
-        yield attrs.evolve(state, offsets=state.offsets.writing(partition))
-
-
-@action("consumer {client} reads a record of partition {partition}", client=clients, partition=partitions)
-def read_record(state: ConsumerGroup, client: int, partition: int) -> Iterator[ConsumerGroup]:
-    """A consumer reads the next record, and its position moves."""
-    if state.may_read(client, partition):
-        yield state.reading(client, partition)
-
-
-@action("consumer {client} commits its offsets", client=clients)
-def commit(state: ConsumerGroup, client: int) -> Iterator[ConsumerGroup]:
-    """A consumer commits its positions. A commit that is refused changes nothing; heartbeats tell the reason."""
-    sent = _accepted_commit(state, client)
-    if sent is not None:
-        yield state.committing(sent)
-
-
-def _accepted_commit(state: ConsumerGroup, client: int) -> LateCommit | None:
-    """Return the offset commit of a consumer if it changes what the coordinator knows."""
-    sent = _commit_of(state, client)
-    changes = sent is not None and state.offsets.differ_from(sent.positions) and accepts(state, sent)
-    return sent if changes else None
-
-
-@action(
-    "another broker becomes coordinator before a commit of consumer {client} is replicated",
-    client=clients,
-    effect="perturbing",
-)
-def lose_commit(state: ConsumerGroup, client: int) -> Iterator[ConsumerGroup]:
-    """The coordinator has appended a commit. The next one does not have it, and truncates the log of the first."""
-    sent = _accepted_commit(state, client)
-    if state.may("lost_commits") and sent is not None:
-        yield state.losing(sent, answered=state.protocol.acknowledges_lost)
-
-
-@action("the committed offsets expire", effect="perturbing")
-def expire_offsets(state: ConsumerGroup) -> Iterator[ConsumerGroup]:
-    """The group has been empty for offsets.retention.minutes (KIP-211)."""
-    if state.may("expiries") and state.offsets.are_committed and not state.group.members:
-        yield state.expiring(in_use=False)
-
-
 ACTIONS: tuple[Action[ConsumerGroup, ...], ...] = (
     send_heartbeat,
     begin_reconciliation,
@@ -217,19 +130,12 @@ ACTIONS: tuple[Action[ConsumerGroup, ...], ...] = (
     time_out_rebalance,
     restart,
     resume,
-    crash,
-    pause,
+    *PAUSES,
     mute,
     leave,
     change_topics,
     fail_over,
-    send_commit,
-    commit_arrives,
-    write_record,
-    read_record,
-    commit,
-    lose_commit,
-    expire_offsets,
+    *OFFSETS,
 )
 
 

@@ -8,7 +8,7 @@ import attrs
 
 from leadline.model.group.consumer.assignors import targets
 from leadline.model.group.consumer.protocols import Report
-from leadline.model.group.consumer.state import JOINING, Consumer, ConsumerGroup, Group, LateCommit, Member
+from leadline.model.group.consumer.state import JOINING, Consumer, ConsumerGroup, Group, Member
 from leadline.model.group.perturbed import NONE, NOTHING
 
 
@@ -130,15 +130,3 @@ def removed(state: ConsumerGroup, member_id: int) -> ConsumerGroup:
     if not group.members and state.protocol.follows_when_empty:
         group = attrs.evolve(group, target_epoch=group.epoch)
     return state.with_group(group)
-
-
-def accepts(state: ConsumerGroup, commit: LateCommit) -> bool:
-    """Return whether the coordinator accepts an offset commit (ConsumerGroup.validateOffsetCommit)."""
-    member = state.group.member(commit.member_id)
-    if member is None:
-        return False
-    if commit.epoch == member.epoch or not state.protocol.compares_commits:
-        return True
-    if not state.protocol.commits_since or commit.epoch > member.epoch:
-        return False
-    return all(p in member.held and member.since[p] <= commit.epoch for p in commit.partitions)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from leadline.checker.action import Step
 from leadline.checker.drawing import Event
 from leadline.model.group.classic.explanation import answers_lost
-from leadline.model.group.consumer.coordinator import accepts, report_of
+from leadline.model.group.consumer.coordinator import report_of
 from leadline.model.group.consumer.state import JOINING, ConsumerGroup, Group, Member
 from leadline.model.group.perturbed import NONE
 
@@ -45,7 +45,7 @@ def _of(step: Step[ConsumerGroup]) -> Iterator[tuple[str, str, bool]]:
         yield text.format(**step.arguments), label, False
     yield from answers_lost(before, after)
     if step.action == "commit_arrives" and before.late is not None:
-        taken = accepts(before, before.late)
+        taken = before.accepts(before.late)
         yield f"the commit is {'accepted' if taken else 'refused'}", "accepted" if taken else "refused", not taken
     if step.action == "send_heartbeat":
         client = step.arguments["client"]

@@ -34,6 +34,7 @@ class Protocol:
         commits_since: whether commits are accepted since the epoch in which the partition was assigned (KIP-1251).
         follows_when_empty: whether the target assignment follows the group epoch when the last member is gone.
         acknowledges_lost: whether a coordinator that was replaced acknowledges a commit that is lost.
+        expires_in_use: whether offsets expire while the group has members.
         awaits_release: whether only partitions that are free are assigned.
         awaits_revocation: whether a member keeps its epoch until it has revoked its partitions.
         advances_first: whether a member gets the epoch of the target when it is told to revoke.
@@ -56,6 +57,7 @@ class Protocol:
     commits_since: bool
     follows_when_empty: bool
     acknowledges_lost: bool
+    expires_in_use: bool = False
     awaits_release: bool = True
     awaits_revocation: bool = True
     advances_first: bool = False

@@ -164,6 +164,47 @@ class ConsumerGroup(Perturbed[Consumer]):
                 return False
         return True
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the group has no members."""
+        return not self.group.members
+
+    def is_down(self, number: int) -> bool:
+        """Return whether a consumer is not running."""
+        return self.clients[number].stopped == DOWN
+
+    def going_down(self, number: int) -> ConsumerGroup:
+        """Return the state after a consumer has stopped running."""
+        return self.with_client(number, Consumer(stopped=DOWN))
+
+    def has_joined(self, number: int) -> bool:
+        """Return whether a consumer believes that it is a member."""
+        return self.clients[number].epoch != JOINING
+
+    def commit_of(self, number: int) -> LateCommit | None:
+        """Return the offset commit that a consumer can send, or None."""
+        own = self.clients[number]
+        if self.awaits_commit(number) or not own.owned or not self.has_joined(number) or own.stopped:
+            return None
+        member = self.group.member(own.member_id)
+        lost = own.owned if member is None else own.owned - member.held
+        return LateCommit(own.member_id, own.epoch, own.owned, own.positions, lost=lost)
+
+    def accepts(self, commit: Commit) -> bool:
+        """Return whether the coordinator accepts an offset commit (ConsumerGroup.validateOffsetCommit)."""
+        member = self.group.member(commit.member_id)
+        if member is None:
+            return False
+        if commit.epoch == member.epoch or not self.protocol.compares_commits:
+            return True
+        if not self.protocol.commits_since or commit.epoch > member.epoch:
+            return False
+        return all(p in member.held and member.since[p] <= commit.epoch for p in commit.partitions)
+
+    def with_next_coordinator(self) -> ConsumerGroup:
+        """Return the state after a failover: the same, because everything is persisted."""
+        return self
+
     def may_send(self, client: int) -> bool:
         """Return whether a consumer sends heartbeats."""
         return self.clients[client].stopped not in (PAUSED, DOWN)
