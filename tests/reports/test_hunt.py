@@ -199,10 +199,11 @@ def test_a_cause_without_a_cure_is_not_found_again(tmp_path: Path) -> None:
 
 
 def test_a_spec_without_named_cures_has_its_actions_left_out(tmp_path: Path) -> None:
-    _, found, _ = hunted(tmp_path, plan=PLAN)
+    _, found, said = hunted(tmp_path, plan=PLAN)
     causes = found["specs"][0]["causes"]
     assert [cause["name"] for cause in causes] == ["without heating", "without leaking"]
     assert causes[1]["left_out"] == ["heating"]
+    assert "safe holds without heating" in said
 
 
 EARLY = """
