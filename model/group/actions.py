@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from leadline.checker.action import Action, action
-from leadline.model.group.bounds import clients, partitions
+from leadline.model.group.bounds import clients, committing, written
 from leadline.model.group.perturbed import PAUSED, Commit, Perturbed
 
 State = Perturbed[Any]
@@ -45,21 +45,21 @@ def commit_arrives(state: State) -> Iterator[State]:
         yield taken.changed(late=None)
 
 
-@action("a record is written to partition {partition}", partition=partitions)
+@action("a record is written to partition {partition}", partition=written)
 def write_record(state: State, partition: int) -> Iterator[State]:
     """A producer writes a record. Nothing is said about replication."""
     if state.may_write(partition):
         yield state.changed(offsets=state.offsets.writing(partition))
 
 
-@action("consumer {client} reads a record of partition {partition}", client=clients, partition=partitions)
+@action("consumer {client} reads a record of partition {partition}", client=committing, partition=written)
 def read_record(state: State, client: int, partition: int) -> Iterator[State]:
     """A consumer reads the next record, and its position moves."""
     if state.may_read(client, partition):
         yield state.reading(client, partition)
 
 
-@action("consumer {client} commits its offsets", client=clients)
+@action("consumer {client} commits its offsets", client=committing)
 def commit(state: State, client: int) -> Iterator[State]:
     """A consumer commits its positions. A commit that is refused changes nothing; heartbeats tell the reason."""
     sent = _accepted_commit(state, client)
@@ -69,7 +69,7 @@ def commit(state: State, client: int) -> Iterator[State]:
 
 @action(
     "another broker becomes coordinator before a commit of consumer {client} is replicated",
-    client=clients,
+    client=committing,
     effect="perturbing",
 )
 def lose_commit(state: State, client: int) -> Iterator[State]:

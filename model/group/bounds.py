@@ -59,6 +59,11 @@ def clients(bounds: Bounds) -> Sequence[int]:
     return range(bounds.clients)
 
 
-def partitions(bounds: Bounds) -> Sequence[int]:
-    """Return the partitions, numbered from 0."""
-    return range(bounds.partitions)
+def committing(bounds: Bounds) -> Sequence[int]:
+    """Return the consumers that commit offsets: none without records."""
+    return range(bounds.clients if bounds.records else 0)
+
+
+def written(bounds: Bounds) -> Sequence[int]:
+    """Return the partitions to which records are written."""
+    return range(bounds.partitions if bounds.records else 0)
