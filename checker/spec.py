@@ -37,7 +37,7 @@ from leadline.checker.drawing import Drawing, Event, Message, Row
 from leadline.checker.errors import SpecError
 from leadline.checker.formulas import Atom
 from leadline.checker.properties import AT_REST, DEADLOCK, Kind, Premise, Property, premise_property
-from leadline.checker.state import check_shape, check_state, check_state_class
+from leadline.checker.state import check_shape, check_state
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_frozen
 from leadline.checker.support.messages import nearest
@@ -493,7 +493,6 @@ class Spec(Generic[S]):
             )
         if not states:
             raise SpecError(f"spec {self.name} has no initial state with {self.named_bounds}")
-        check_state_class(type(states[0]))
         first = states[0]
         check_state(first, first)
         for state in states:

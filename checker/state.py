@@ -99,16 +99,16 @@ def variables(value: object) -> tuple[attrs.Attribute[Any], ...]:
     Parameters:
         value: an attrs value or an attrs class.
     """
-    cls = value if isinstance(value, type) else type(value)
+    return _variables_of(value if isinstance(value, type) else type(value))
+
+
+@functools.cache
+def _variables_of(cls: type) -> tuple[attrs.Attribute[Any], ...]:
     return tuple(field for field in attrs.fields(cls) if not is_constant(field))
 
 
 def changed_parts(before: object, after: object) -> set[str]:
     """Return the names of the parts of a state that a step changed.
-
-    Parameters:
-        before: the state before the step.
-        after: the state after the step.
 
     Returns:
         The names of the changed components, such as ``broker 0``. The set contains an empty string if the step changes
@@ -127,6 +127,7 @@ def changed_parts(before: object, after: object) -> set[str]:
     return changed or {""}
 
 
+@functools.cache
 def check_state_class(cls: type) -> None:
     """Check that instances of a class can be used as states.
 
@@ -241,11 +242,12 @@ def _check_component(name: str, value: object, first: object) -> None:
 
 
 def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
-    check_state_class(type(value))
+    cls: type = type(value)
+    check_state_class(cls)
     for field in variables(value):
         inner, inner_path = getattr(value, field.name, attrs.NOTHING), f"{path}{field.name}"
         if inner is attrs.NOTHING:
-            raise SpecError(f"{inner_path} of a {type(value).__name__} has no value: set it in __attrs_post_init__")
+            raise SpecError(f"{inner_path} of a {cls.__name__} has no value: set it in __attrs_post_init__")
         elements: Mapping[str, object] = {inner_path: inner}
         if is_component(field) and isinstance(inner, tuple):
             elements = {f"{inner_path}[{index}]": element for index, element in enumerate(inner)}

@@ -11,8 +11,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+import attrs
+
 from leadline.checker.action import ActionInstance
 from leadline.checker.bag import Bag
+from leadline.checker.engines.verdicts import Predicate, predicate, verdict
 from leadline.checker.errors import SpecError
 from leadline.checker.map import Map
 from leadline.checker.properties import OF_STATES, OF_STEPS, Kind
@@ -40,6 +43,27 @@ KEPT = 16
 """The maximum number of states that are checked again when the search ends."""
 
 
+@attrs.frozen(eq=False)
+class Outcomes(Generic[S]):
+    """The results of all actions and properties for a state.
+
+    Attributes:
+        steps: for each action instance, the rank and the next state of each step.
+        verdicts: for each property of states, whether it is true.
+        of_steps: for each property of steps, whether it is true, for each step of `steps`.
+        distance: the value of `Spec.distance`, or None if it was not called.
+    """
+
+    steps: list[list[tuple[int, S]]]
+    verdicts: list[bool]
+    of_steps: list[list[bool]]
+    distance: object
+
+    def tally(self, verdicts: list[bool]) -> Counter[tuple[S, bool]]:
+        """Count the pairs of a next state and the verdict on the step. The order of the steps then does not matter."""
+        return Counter(zip((after for steps in self.steps for _, after in steps), verdicts, strict=True))
+
+
 class Purity(Generic[S]):
     """Checks that the functions of a spec are pure, on a sample of the states that a search visits.
 
@@ -50,10 +74,10 @@ class Purity(Generic[S]):
 
     def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT, *, with_distance: bool = False) -> None:
         self.spec, self._most, self._with_distance = spec, tuning.pure_states, with_distance
-        self._state_checks = spec.checks_of(*OF_STATES, Kind.FINAL)
-        self._step_checks = spec.checks_of(*OF_STEPS)
+        self._state_checks = [predicate(item) for item in spec.checks_of(*OF_STATES, Kind.FINAL)]
+        self._step_checks = [predicate(item) for item in spec.checks_of(*OF_STEPS)]
         self._offered, self._next = 0, 0
-        self._kept: list[tuple[S, dict[str, object]]] = []
+        self._kept: list[tuple[S, Outcomes[S]]] = []
 
     def check(self, state: S) -> None:
         """Check a state of the search, if it belongs to the sample.
@@ -70,14 +94,14 @@ class Purity(Generic[S]):
         self._next = self._offered if self._offered < ALWAYS else int(GROWTH * self._offered)
         check_state(state, self.spec.initials()[0])
         before, contents = fresh(state), key(state)
-        once, of_twin = self._outcomes(state, before), self._outcomes(fresh(state), before)
-        if of_twin != once:
+        once, of_twin = self._outcomes(state, before), self._of_twin(fresh(state), before)
+        if self._difference(once, of_twin):
             self._compare(once, self._outcomes(state, before), "the same state gave different {}")
         if key(state) != contents:
             raise SpecError("a constant of the state was changed: actions and properties must not change states")
         for twin in (_reordered(state, lambda items: frozenset(items[::-1])), _reordered(state, _from_set)):
             if twin is not state:
-                self._compare(once, self._outcomes(twin, before), BY_ORDER)
+                self._compare(once, self._of_twin(twin, before), BY_ORDER)
         self._compare(once, of_twin, BY_IDENTITY)  # last, because the sets of a copy can have another order
         if self._offered.bit_count() == 1 and len(self._kept) < KEPT:
             self._kept.append((state, once))
@@ -91,40 +115,65 @@ class Purity(Generic[S]):
         for state, once in self._kept:
             self._compare(once, self._outcomes(state, state), LATER)
 
-    def _outcomes(self, state: S, before: S) -> dict[str, object]:
-        """Return the results of all actions and properties for a state, keyed by name.
+    def _of_twin(self, twin: S, before: S) -> Outcomes[S]:
+        """Return the results for a state that equals `before`. Its functions have not changed the state itself, so what
+        they do to an equal one is compared only once, after all calls.
+        """
+        found = self._outcomes(twin, twin)
+        if twin != before:
+            self._outcomes(fresh(before), before)  # names the function
+            raise SpecError("a copy of a state was changed: actions and properties must not change states")
+        return found
+
+    def _outcomes(self, state: S, before: S) -> Outcomes[S]:
+        """Return the results of all actions and properties for a state.
 
         Parameters:
             before: a copy of the state. An error is raised if the state differs from this copy, because a call has
                 changed it.
         """
-        outcomes: dict[str, Any] = {}
-        steps: list[S] = []
+        steps: list[list[tuple[int, S]]] = []
         for instance in self.spec.instances:
             taken = self.spec.steps(instance, state)
             if before != state:
                 raise SpecError(f"action {instance} changed the state that it was given: it must yield a new state")
-            found = outcomes.setdefault(f"action {instance}", Counter[tuple[int, S]]())
-            found.update((each.rank, after) for each, after in taken)
-            steps += (after for _, after in taken)
-        for item in self._state_checks:
-            outcomes[f"{item.kind.value} {item.name}"] = self.spec.complaint(item, state) is None
-        for item in self._step_checks:
-            verdicts = Counter((after, self.spec.complaint(item, state, after) is None) for after in steps)
-            outcomes[f"{item.kind.value} {item.name}"] = verdicts
+            steps.append([(each.rank, after) for each, after in taken])
+        verdicts = [self._holds(called, state) for called in self._state_checks]
+        successors = [after for found in steps for _, after in found]
+        of_steps = [[self._holds(called, state, after) for after in successors] for called in self._step_checks]
         if before != state:
             raise SpecError("a property changed the state that it was given: properties must not change states")
-        if self._with_distance and self.spec.is_within(state):
-            outcomes["distance"] = self.spec.distance_of(state)
+        is_measured = self._with_distance and self.spec.is_within(state)
+        distance = self.spec.distance_of(state) if is_measured else None
         if before != state:
             raise SpecError("distance changed the state that it was given: it must not change states")
-        return outcomes
+        return Outcomes(steps, verdicts, of_steps, distance)
 
-    def _compare(self, once: dict[str, object], again: dict[str, object], text: str) -> None:
-        for name, outcome in once.items():
-            if again[name] != outcome:
-                what = "next states" if name.startswith("action ") else "values" if name == "distance" else "verdicts"
-                raise SpecError(f"{name} is not deterministic: {text.format(what)}")
+    def _holds(self, called: Predicate, *states: S) -> bool:
+        known = verdict(called, *states)
+        return self.spec.complaint(called.item, *states) is None if known is None else known
+
+    def _difference(self, once: Outcomes[S], again: Outcomes[S]) -> tuple[str, str] | None:
+        """Return the name of a function that gave different results, and what the results are. None if there is none.
+
+        Functions may yield their results in any order.
+        """
+        is_in_order = once.steps == again.steps
+        if not is_in_order:
+            for instance, ones, others in zip(self.spec.instances, once.steps, again.steps, strict=True):
+                if Counter(ones) != Counter(others):
+                    return f"action {instance}", "next states"
+        for called, one, other in zip(self._state_checks, once.verdicts, again.verdicts, strict=True):
+            if one != other:
+                return called.item.owner, "verdicts"
+        for called, found, found_again in zip(self._step_checks, once.of_steps, again.of_steps, strict=True):
+            if found != found_again if is_in_order else once.tally(found) != again.tally(found_again):
+                return called.item.owner, "verdicts"
+        return None if once.distance == again.distance else ("distance", "values")
+
+    def _compare(self, once: Outcomes[S], again: Outcomes[S], text: str) -> None:
+        if found := self._difference(once, again):
+            raise SpecError(f"{found[0]} is not deterministic: {text.format(found[1])}")
 
 
 def leads_elsewhere(instance: ActionInstance[S]) -> SpecError:

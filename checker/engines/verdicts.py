@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import CoroutineType
 from typing import NamedTuple
 
 from leadline.checker.door import check_reason
@@ -47,4 +48,6 @@ def verdict(called: Predicate, *states: object) -> bool | None:
         raise
     except BaseException:
         return None
+    if isinstance(outcome, CoroutineType):
+        outcome.close()  # Python would warn that it was never awaited
     return outcome if outcome is True or outcome is False else None

@@ -155,6 +155,31 @@ def test_an_action_that_changes_its_state_is_named_and_not_the_one_before_it(eng
         engine(spec_of(again, culprit))
 
 
+@action(by=[1, 2])
+def toggles_in_place(state: Box, by: int) -> Iterator[Box]:
+    object.__setattr__(state, "times", 1 - state.times)
+    yield Box(by, state.times)
+
+
+def test_an_action_whose_next_call_takes_the_change_back_is_named(engine: Engine) -> None:
+    with refused("action toggles_in_place(by=1) changed the state that it was given"):
+        engine(spec_of(toggles_in_place))
+
+
+def test_an_action_that_changes_only_other_objects_than_the_first_is_named(engine: Engine) -> None:
+    seen: list[Box] = []
+
+    @action()
+    def changes_copies(state: Box) -> Iterator[Box]:
+        seen.append(state)
+        if state is not seen[0]:
+            object.__setattr__(state, "times", 5)
+        yield from ()
+
+    with refused("action changes_copies() changed the state that it was given"):
+        engine(spec_of(changes_copies))
+
+
 @attrs.frozen
 class Crate(Box):
     """Not a Box, though it is one."""
