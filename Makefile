@@ -67,10 +67,10 @@ mutants: $(VENV)/installed-test
 TRIES ?= 1
 real: $(VENV)/installed-test
 	$(BIN)/python -m pytest -p no:xdist -m real tests/brokers $(OPTIONS)
-	$(BIN)/python -m leadline.reports.kafka.broker_runs.successes --tries $(TRIES) $(TICKETS)
+	$(BIN)/python -m tests.documents.successes --tries $(TRIES) $(TICKETS)
 
 pages: $(VENV)/installed-test
-	$(BIN)/python -m leadline.reports.kafka.broker_runs.counterexamples
+	$(BIN)/python -m tests.documents.counterexamples
 	$(BIN)/python -m leadline.reports.kafka.narrative > $(VENV)/bugs.md && mv $(VENV)/bugs.md reports/pages/findings/bugs.md
 	$(MAKE) --jobs=2 page-matrix page-mutants page-states page-transactions page-control page-costs page-designs page-answers page-confirmed
 	$(BIN)/python -m tests.documents.pictures
@@ -79,9 +79,9 @@ page-answers:
 	$(BIN)/leadline check answers --answers $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
 
 page-confirmed:
-	$(BIN)/python -m leadline.reports.kafka.conformance.confirmed tests/conformance/recordings > $(VENV)/confirmed.md
+	$(BIN)/python -m tests.documents.confirmed tests/conformance/recordings > $(VENV)/confirmed.md
 	mv $(VENV)/confirmed.md reports/pages/confirmed.md
-	$(BIN)/python -m leadline.reports.kafka.broker_runs.successes
+	$(BIN)/python -m tests.documents.successes
 
 page-matrix:
 	$(BIN)/leadline matrix --recompute --save $(VENV)/matrix.jsonl --json $(VENV)/matrix.json > /dev/null

@@ -2,7 +2,7 @@
 
 None is trusted: the steps are executed in the model before they are used.
 
-`leadline.reports.kafka.broker_runs.counterexamples` writes the file.
+`tests/documents/counterexamples.py` writes the file.
 """
 
 from __future__ import annotations

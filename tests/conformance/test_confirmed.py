@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from leadline.checker.errors import LeadlineError
-from leadline.reports.kafka.conformance.confirmed import by_release, confirmed_by, page
 from tests.conformance.test_recordings import RECORDINGS
+from tests.documents.confirmed import by_release, confirmed_by, page
 from tests.suite.samples import EVERY
 
 PAGE = Path(__file__).parents[2] / "reports" / "pages" / "confirmed.md"

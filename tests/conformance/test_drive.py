@@ -16,10 +16,11 @@ from leadline.brokers.releases import broker_release
 from leadline.checker.errors import LeadlineError
 from leadline.model.kafka.releases import column_of
 from leadline.reports.kafka.conformance import walks
-from leadline.reports.kafka.conformance.prediction import told_apart, would_confirm
+from leadline.reports.kafka.conformance.prediction import would_confirm
 from leadline.reports.kafka.conformance.walks import BOUNDS, FEWEST_STEPS, planned_walks, walk
 from leadline.reports.loading import load_spec
 from tests.conformance.test_recordings import RECORDINGS
+from tests.documents.confirmed import told_apart
 from tests.suite.command import call
 
 

@@ -29,7 +29,7 @@ def run_of(ticket: str, spec: str) -> BugSearch:
 def test_each_violates_the_property_of_its_bug(line: dict[str, str]) -> None:
     run = run_of(line["ticket"], line["spec"])
     trace = kept(run)
-    assert trace is not None, "the model has changed: run python -m leadline.reports.kafka.broker_runs.counterexamples"
+    assert trace is not None, "the model has changed: run python -m tests.documents.counterexamples"
     assert [repr(instance) for instance in trace.instances] == line["steps"]
     assert trace.about is not None
     assert complaint_at_end(run.spec, trace.about, trace.states) is not None

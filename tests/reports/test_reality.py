@@ -28,7 +28,6 @@ from leadline.checker.errors import LeadlineError
 from leadline.reports.cli.reproduce import exit_code
 from leadline.reports.document.terminal import blocks_view
 from leadline.reports.hunt.cures import archive_with_causes
-from leadline.reports.kafka.broker_runs import successes
 from leadline.reports.kafka.broker_runs.counterexamples import counterexample
 from leadline.reports.kafka.broker_runs.live import evidence, judged_blocks
 from leadline.reports.kafka.broker_runs.objects import ReproductionReport, reproduction_object
@@ -40,8 +39,9 @@ from leadline.reports.kafka.broker_runs.schedules import (
     schedules_of,
 )
 from leadline.reports.kafka.broker_runs.story import COLUMN, real_story, reproduction_page
-from leadline.reports.kafka.broker_runs.successes import Try, page
 from leadline.reports.kafka.bugs import CONTROL, GROUPS, NO_TICKET, TRANSACTIONS, read_archive
+from tests.documents import successes
+from tests.documents.successes import Try, page
 from tests.suite.page_text import text_of_html
 
 ARCHIVE = read_archive()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import attrs
 
 from leadline.checker.conformance import Answer, follow
@@ -30,7 +28,7 @@ def would_confirm(trace: Trace[Partition], column: Column, known: frozenset[str]
         column: the release.
         known: rules to leave out.
     """
-    behaviour = _Behaviour(trace)
+    behaviour = Behaviour(trace)
     if not behaviour.is_explained_by(column):  # a step is not seen as it is
         return frozenset()
     return frozenset(
@@ -45,7 +43,7 @@ def would_confirm(trace: Trace[Partition], column: Column, known: frozenset[str]
     )
 
 
-class _Behaviour:
+class Behaviour:
     """A behaviour of the model, as if a recorder had seen each of its steps when it happened. With acks=all, a recorder
     sees that a record is appended when it is acknowledged, which may be at any later time.
     """
@@ -80,23 +78,3 @@ class _Behaviour:
         answer = follow([beginning], observations, followed.hidden, forget=forget).answer
         self._known.append((followed, answer is not Answer.REJECTED))
         return self._known[-1][1]
-
-
-def told_apart(traces: Iterable[Trace[Partition]], column: Column) -> dict[str, tuple[int, tuple[str, ...]]]:
-    """Return, for each rule, how many of the given behaviours would confirm it, and the values that none of them
-    contradicts.
-    """
-    values = {rule.name: other_values(column, rule.name) for rule in RULES}
-    left, walks = {rule: set(others) for rule, others in values.items()}, dict.fromkeys(values, 0)
-    for trace in traces:
-        behaviour = _Behaviour(trace)
-        if not behaviour.is_explained_by(column):
-            continue
-        for rule, others in values.items():
-            kept = {value for value in others if behaviour.is_explained_by(column.with_rules({rule: value}))}
-            left[rule] &= kept
-            walks[rule] += not kept and rule not in NOT_BY_WALKS
-    return {
-        rule: (walks[rule], tuple(value for value in others if value in left[rule] or rule in NOT_BY_WALKS))
-        for rule, others in values.items()
-    }

@@ -1,6 +1,6 @@
 """Write a page that shows, for each release, which of the model's rules and actions are confirmed by recordings.
 
-``python -m leadline.reports.kafka.conformance.confirmed FOLDER`` prints the page for the recordings in a folder and its
+``python -m tests.documents.confirmed FOLDER`` prints the page for the recordings in a folder and its
 subfolders.
 """
 
@@ -21,10 +21,12 @@ from leadline.brokers.releases import broker_release
 from leadline.checker.conformance import Answer
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.messages import counted
+from leadline.checker.trace import Trace
 from leadline.model.kafka.actions import actions_of
 from leadline.model.kafka.releases import Column, column_of
 from leadline.model.kafka.rules import RULES
-from leadline.reports.kafka.conformance.prediction import told_apart
+from leadline.model.kafka.state import Partition
+from leadline.reports.kafka.conformance.prediction import NOT_BY_WALKS, Behaviour
 from leadline.reports.kafka.conformance.report import conformance_report, other_values
 from leadline.reports.kafka.conformance.walks import planned_walks
 
@@ -217,6 +219,26 @@ def _reasons(version: str, known: Mapping[str, frozenset[str]]) -> tuple[str, di
         for rule, (walks, values) in found.items()
     }
     return column.name, cells | dict.fromkeys(known.get(column.name, ()), "confirmed")
+
+
+def told_apart(traces: Iterable[Trace[Partition]], column: Column) -> dict[str, tuple[int, tuple[str, ...]]]:
+    """Return, for each rule, how many of the given behaviours would confirm it, and the values that none of them
+    contradicts.
+    """
+    values = {rule.name: other_values(column, rule.name) for rule in RULES}
+    left, walks = {rule: set(others) for rule, others in values.items()}, dict.fromkeys(values, 0)
+    for trace in traces:
+        behaviour = Behaviour(trace)
+        if not behaviour.is_explained_by(column):
+            continue
+        for rule, others in values.items():
+            kept = {value for value in others if behaviour.is_explained_by(column.with_rules({rule: value}))}
+            left[rule] &= kept
+            walks[rule] += not kept and rule not in NOT_BY_WALKS
+    return {
+        rule: (walks[rule], tuple(value for value in others if value in left[rule] or rule in NOT_BY_WALKS))
+        for rule, others in values.items()
+    }
 
 
 def _pairs(releases: Sequence[Confirmed]) -> Iterator[str]:

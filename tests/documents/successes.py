@@ -1,6 +1,6 @@
 """Reproduce known bugs repeatedly on real brokers, and write a page with the results.
 
-``python -m leadline.reports.kafka.broker_runs.successes --tries 10 [TICKET...]`` reproduces bugs, and adds the results
+``python -m tests.documents.successes --tries 10 [TICKET...]`` reproduces bugs, and adds the results
 to a file next to the page. Without --tries, it only writes the page again.
 """
 
@@ -30,7 +30,7 @@ from leadline.reports.kafka.broker_runs.schedules import affected_release, bug_o
 from leadline.reports.kafka.bugs import NO_TICKET, Archive, Bug, BugSearch
 from leadline.reports.kafka.kept_behaviours import kept
 
-PAGE = Path(__file__).resolve().parents[2] / "pages" / "reality.md"
+PAGE = Path(__file__).resolve().parents[2] / "reports" / "pages" / "reality.md"
 RESULTS = PAGE.with_suffix(".jsonl")
 CONFIRMED = PAGE.with_name("confirmed.md")
 TRY_SECONDS = 900.0
