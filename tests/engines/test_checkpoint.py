@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import errno
+import functools
 import io
 import json
 import logging
@@ -53,9 +54,15 @@ KEEP_GOING = Limits(keep_going=True)
 SMALL = Tuning(block=50)
 
 
+@functools.cache
+def all_answers() -> Any:
+    """The answers of a search of `SPEC` that nothing stops."""
+    return answers(learning.explore(SPEC, KEEP_GOING))
+
+
 @pytest.mark.parametrize("seed", sampled([3, 0, 7], 3))
 def test_a_search_that_is_cut_off_anywhere_goes_on(seed: int, tmp_path: Path) -> None:
-    expected = answers(learning.explore(SPEC, KEEP_GOING))
+    expected = all_answers()
     folder = tmp_path / "saved"
     first = Limits(keep_going=True, max_states=100 + 61 * seed)
     learning.explore(SPEC, first, settings=CompiledSettings(checkpoint=folder, checkpoint_every=1e-9, tuning=SMALL))
@@ -124,18 +131,14 @@ def test_what_is_not_whole_does_not_count(tmp_path: Path) -> None:
     (own,) = folder.glob("levels/*")
     (own / "0099.json").write_bytes(b"half a par")
     (folder / "search.json.1.new").write_bytes(b"half a pos")
-    assert answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == answers(
-        learning.explore(SPEC, KEEP_GOING)
-    )
+    assert answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == all_answers()
 
 
 def test_killed_before_the_first_checkpoint(tmp_path: Path) -> None:
     folder = tmp_path / "saved"
     with checkpoint.opened(checkpoint.Checkpoint(Storage(folder)), SPEC, KEEP_GOING, is_new=True) as saved:
         assert saved is None
-    assert answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == answers(
-        learning.explore(SPEC, KEEP_GOING)
-    )
+    assert answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == all_answers()
 
 
 @pytest.mark.parametrize(
@@ -288,7 +291,7 @@ class Once(logging.Handler):
 def test_a_search_goes_on_when_a_checkpoint_fails(tmp_path: Path) -> None:
     """The next checkpoint, and the last one, are whole again."""
     folder, log = tmp_path / "saved", logging.getLogger("leadline")
-    expected = answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(tuning=SMALL)))
+    expected = all_answers()
     with small_files(3072) as give_back:
         log.addHandler(once := Once(give_back))
         result = learning.explore(
@@ -306,7 +309,7 @@ def test_a_search_goes_on_when_a_checkpoint_fails(tmp_path: Path) -> None:
 
 def test_a_result_is_not_lost_with_its_last_checkpoint(tmp_path: Path) -> None:
     """The earlier checkpoint is still valid."""
-    folder, expected = tmp_path / "saved", answers(learning.explore(SPEC, KEEP_GOING))
+    folder, expected = tmp_path / "saved", all_answers()
     with small_files(4096):
         result = learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=folder))
     assert result.note.startswith("the last checkpoint was not saved: cannot write ")
@@ -510,7 +513,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: str, whole: Path, tmp_path: Path) -> None:
     """16 damages of each file; with ``EVERY=1`` 41, 164 in all."""
     (original,) = whole.glob(name)
-    expected, draw, refusals = answers(learning.explore(SPEC, KEEP_GOING)), random.Random(name), 0
+    expected, draw, refusals = all_answers(), random.Random(name), 0
     data = original.read_bytes()
     tried = list(damages(name, data, draw))
     for number, damaged in enumerate(tried):
