@@ -25,17 +25,17 @@ import random
 import subprocess
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
-from typing import IO, Generic, TypedDict, TypeVar, cast
+from typing import IO, Any, Generic, TypedDict, TypeVar, cast
 
 import attrs
 
 from leadline.checker.content import content, digest, in_order
 from leadline.checker.errors import LeadlineError, SpecError
-from leadline.checker.properties import OF_STATES, OF_STEPS, Kind
+from leadline.checker.properties import OF_STATES, OF_STEPS, Kind, Property
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_a
@@ -67,6 +67,9 @@ OF_ACTIONS = "use sorted(), or yield one next state for each member"
 OF_VALUES = "use sorted(), or compute the result from all members"
 """The corrections that error messages suggest. `OF_ACTIONS` is for actions, and `OF_VALUES` is for everything else."""
 
+RAISES = (0, None)
+"""Stands for the steps of an action that raises an exception."""
+
 _log = logging.getLogger("leadline")
 
 
@@ -95,8 +98,7 @@ class Row(TypedDict):
     Attributes:
         content: the hash of the state's content.
         state: the state as text.
-        found: maps the name of each action instance to a hash of its next states, and the name of each property to its
-            verdict. The verdicts of a property about steps are combined into a hash.
+        found: the hashes of the results of the action instances and properties, keyed by name.
     """
 
     content: int
@@ -248,6 +250,52 @@ def _loaded(request: Request) -> Spec[object]:
     return found.with_bounds(request["bounds"]).with_properties(request["properties"])
 
 
+class Functions(Generic[S]):
+    """The actions and properties of a spec, which are called on one state after the other."""
+
+    def __init__(self, spec: Spec[S]) -> None:
+        self._spec = spec
+        self._state_checks = spec.checks_of(*OF_STATES, Kind.FINAL)
+        self._step_checks = spec.checks_of(*OF_STEPS)
+
+    def successors(self, state: S) -> list[S]:
+        """Return the next states of a state, except those of actions that raise an exception."""
+        found = list[S]()
+        for instance in self._spec.instances if self._spec.is_within(state) else ():
+            with contextlib.suppress(SpecError):
+                found += self._spec.take(instance, state)
+        return found
+
+    def found(self, state: S, successors: Sequence[S]) -> dict[str, Any]:
+        """Return the results of all actions and properties for a state, keyed by name.
+
+        Parameters:
+            successors: the next states. Properties of steps are evaluated on the steps to them.
+
+        Returns:
+            For an action instance, how often it takes each step, as a (rank, next state) pair. For a property, whether
+            it is true, or None if it raises an exception; for a property of steps, this is a list.
+        """
+        found = dict[str, Any]()
+        for item in self._state_checks:
+            found[f"{item.kind.value} {item.name}"] = self._holds(item, state)
+        for instance in self._spec.instances if self._spec.is_within(state) else ():
+            taken = found.setdefault(f"action {instance}", Counter())  # other instances can have the same text
+            try:
+                taken.update((each.rank, after) for each, after in self._spec.steps(instance, state))
+            except SpecError:
+                taken[RAISES] += 1
+        for item in self._step_checks:
+            found[f"{item.kind.value} {item.name}"] = [self._holds(item, state, after) for after in successors]
+        return found
+
+    def _holds(self, item: Property, *states: S) -> bool | None:
+        try:
+            return self._spec.complaint(item, *states) is None
+        except LeadlineError:
+            return None
+
+
 class Prefix(Generic[S]):
     """Expands the first states of a spec, in an order that depends only on their contents.
 
@@ -258,17 +306,17 @@ class Prefix(Generic[S]):
     """
 
     def __init__(self, spec: Spec[S], states: int = MOST_STATES, seconds: float = CPU_SECONDS) -> None:
-        self._spec, self._most, self._seconds = spec, states, seconds
-        self._state_checks = spec.checks_of(*OF_STATES, Kind.FINAL)
-        self._step_checks = spec.checks_of(*OF_STEPS)
+        self._spec, self._functions, self._most, self._seconds = spec, Functions(spec), states, seconds
 
     def rows(self) -> Iterator[Row]:
         """Expand the states, and yield the results for each state."""
         found, started = list[Row](), time.process_time()
 
         def expand(state: S) -> list[S]:
-            row, successors = self._row(state)
-            found.append(row)
+            successors = in_order(self._functions.successors(state))
+            results = self._functions.found(state, successors)
+            hashed = {name: _hashed(result) for name, result in results.items()}
+            found.append(Row(content=content("", state, is_part=True), state=text_of(state), found=hashed))
             return successors
 
         for count in first_states(in_order(self._spec.initials()), expand):
@@ -276,40 +324,12 @@ class Prefix(Generic[S]):
             if count == self._most or (count >= LEAST_STATES and time.process_time() > started + self._seconds):
                 return
 
-    def _row(self, state: S) -> tuple[Row, list[S]]:
-        spec, found, successors = self._spec, dict[str, int](), list[S]()
-        for item in self._state_checks:
-            found[f"{item.kind.value} {item.name}"] = self._verdict(lambda item=item: spec.complaint(item, state))
-        if spec.is_within(state):
-            for instance in spec.instances:
-                try:
-                    steps = spec.steps(instance, state)
-                except SpecError:
-                    found[f"action {instance}"] = -1
-                    continue
-                hashes = sorted({(content("", after, is_part=True), each.rank) for each, after in steps})
-                earlier = found.get(f"action {instance}")  # of another instance with the same text
-                found[f"action {instance}"] = digest(str(earlier), *map(str, hashes))
-                successors += in_order([after for _, after in steps])
-        for item in self._step_checks:
-            verdicts = {
-                (
-                    content("", after, is_part=True),
-                    self._verdict(lambda item=item, after=after: spec.complaint(item, state, after)),
-                )
-                for after in successors
-            }
-            found[f"{item.kind.value} {item.name}"] = digest(*map(str, sorted(verdicts)))
-        return Row(content=content("", state, is_part=True), state=text_of(state), found=found), successors
 
-    @staticmethod
-    def _verdict(check: object) -> int:
-        """Return 1 if a check returns a complaint, 0 if it returns None, and -1 if it raises an exception."""
-        assert callable(check)
-        try:
-            return int(check() is not None)
-        except LeadlineError:
-            return -1
+def _hashed(result: object) -> int:
+    """Return a hash of the results of an action or a property that is the same in every process."""
+    if isinstance(result, Counter):
+        return digest(*map(str, sorted((content("", after, is_part=True), rank) for rank, after in result)))
+    return digest(str(result))
 
 
 def text_of(state: object) -> str:
@@ -325,7 +345,6 @@ def first_states(initials: Sequence[S], expand: Callable[[S], list[S]]) -> Itera
     """Expand states endlessly, alternating between a breadth-first search and a random walk.
 
     Parameters:
-        initials: the initial states.
         expand: a function that takes a state and returns its next states.
 
     Yields:

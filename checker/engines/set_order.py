@@ -21,27 +21,27 @@ from __future__ import annotations
 import contextlib
 import dis
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.hash_seeds import (
     OF_ACTIONS,
     OF_VALUES,
+    Functions,
     compare_seeds,
     first_states,
     text_of,
     warn_unchecked,
 )
 from leadline.checker.engines.run import attempt, conclude
-from leadline.checker.errors import LeadlineError, SpecError
+from leadline.checker.errors import SpecError
 from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.observing.set_iteration import ORDERS, NotUnderstood, Order, Reordering
-from leadline.checker.properties import CONDITIONS, OF_STATES, OF_STEPS, Kind, Property
+from leadline.checker.properties import CONDITIONS, OF_STATES
 from leadline.checker.result import Limits, Result, Statistics, Stop
 from leadline.checker.spec import Spec
 from leadline.checker.support.inspection import is_a, stored
@@ -75,9 +75,6 @@ _HARMLESS = frozenset(("attr", "attrs", "hypothesis", "pytest", "numpy"))
 
 def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
     """Search a spec, and check whether it depends on the order of a set.
-
-    Parameters:
-        search: a function that searches the spec.
 
     Returns:
         The result of `search`. If the search was interrupted, the spec has not been checked.
@@ -143,10 +140,7 @@ class _Check(Generic[S]):
     """
 
     def __init__(self, spec: Spec[S], reordering: Reordering) -> None:
-        self._spec, self._reordering = spec, reordering
-        self._state_checks = spec.checks_of(*OF_STATES, Kind.FINAL)
-        self._step_checks = spec.checks_of(*OF_STEPS)
-        self._turn = 0
+        self._spec, self._functions, self._reordering, self._turn = spec, Functions(spec), reordering, 0
 
     def run(self, states: int) -> Stop | None:
         """Expand the given number of states, if there are so many.
@@ -168,39 +162,12 @@ class _Check(Generic[S]):
         """Call the spec's functions on a state with sets in two orders, and compare the results. Return the next
         states.
         """
-        successors = list[S]()
-        if self._spec.is_within(state):
-            for instance in self._spec.instances:
-                with contextlib.suppress(SpecError):
-                    successors += self._spec.take(instance, state)
-        self._compare(lambda: self._found(state, successors), f", for example in {text_of(state)}")
+        successors = self._functions.successors(state)
+        self._compare(lambda: self._functions.found(state, successors), f", for example in {text_of(state)}")
         return successors
 
     def _instances(self) -> Iterator[ActionInstance[S]]:
         return (instance for action in self._spec.actions for instance in action.instances(self._spec.bounds))
-
-    def _found(self, state: S, successors: Sequence[S]) -> dict[str, object]:
-        """Return the results of all actions and properties for a state, keyed by name."""
-        spec, found = self._spec, dict[str, Any]()
-        for item in self._state_checks:
-            found[f"{item.kind.value} {item.name}"] = self._holds(item, state)
-        if spec.is_within(state):
-            for instance in spec.instances:
-                taken = found.setdefault(f"action {instance}", Counter())
-                try:
-                    taken.update((each.rank, after) for each, after in spec.steps(instance, state))
-                except SpecError:
-                    taken[instance] += 1
-        for item in self._step_checks:
-            found[f"{item.kind.value} {item.name}"] = [self._holds(item, state, after) for after in successors]
-        return found
-
-    def _holds(self, item: Property, *states: S) -> bool | None:
-        """Return whether a property is true, or None if it raises an exception."""
-        try:
-            return self._spec.complaint(item, *states) is None
-        except LeadlineError:
-            return None
 
     def _compare(self, find: Callable[[], dict[str, object]], where: str) -> None:
         """Call a function normally and with every set in a different order. Raise SpecError if the results differ.
