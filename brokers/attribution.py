@@ -49,7 +49,6 @@ def dialler_of(port: int, proxy_port: int, pids: Mapping[int, Node]) -> Party:
 
     Parameters:
         port: the source port of the connection.
-        proxy_port: the port of the proxy.
         pids: the processes of the cluster, keyed by process id.
 
     Returns:

@@ -46,7 +46,6 @@ def chaos(release: BrokerRelease, folder: Path, recording: RecordingWriter, seed
     """Start three brokers, create a topic, and disturb the brokers at random.
 
     Parameters:
-        release: the release of the brokers.
         folder: an empty folder for the cluster.
         recording: the recording to which all frames and disturbances are written.
         seed: the seed of the random choices. The behaviour of the brokers also depends on timing.

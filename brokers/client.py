@@ -93,7 +93,6 @@ class Client:
     Any thread may call its methods.
 
     Parameters:
-        definitions: the message definitions of the release.
         ports: the port of each broker and of the KRaft controller. If a process has a proxy, this is the port of the
             proxy.
         timeout: the default timeout for a request, in seconds.
@@ -114,7 +113,6 @@ class Client:
             api: the name of the request, for example "Metadata".
             body: the fields of the request, keyed by name.
             read: a function that converts the body of the response to the result.
-            version: the version of the request.
 
         Raises:
             Unanswered: if the node cannot be reached.
@@ -185,9 +183,7 @@ class Client:
 
         Parameters:
             broker: the broker that receives the request. With ZooKeeper, it must be the controller.
-            topic: the name of the topic.
             assignment: for each partition, its replicas, beginning with the preferred leader.
-            configs: the configuration of the topic.
 
         Raises:
             Unanswered: if there is no valid response in time.
@@ -251,7 +247,6 @@ class Client:
         Parameters:
             broker: the broker that receives the request.
             topic, partition: the topic and the number of the partition.
-            values: the values of the records.
             acks: -1 (all) or 1. The value 0 is not supported, because brokers do not respond to requests with this
                 value.
             timeout_ms: how long the broker waits for the ISR to replicate the records, in milliseconds.

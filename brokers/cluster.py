@@ -67,7 +67,6 @@ class Cluster:
         release: the Kafka release that all processes run.
         folder: an empty folder for data directories, configuration and logs. Each process gets a subfolder.
         brokers: the number of brokers. Broker ids begin at 0.
-        ports: the ports of the processes.
         settings: configuration properties for all brokers and the KRaft controller. They override the defaults.
         per_broker: additional configuration properties for individual brokers, keyed by broker id.
         log_dirs: the number of log directories of each broker. If there are several, the metadata log has a directory

@@ -59,11 +59,7 @@ class Dialect(Protocol):
 
 
 class KafkaDialect:
-    """Decodes Kafka's protocol on one connection. Responses are matched to requests by correlation id.
-
-    Parameters:
-        definitions: the message definitions of the release.
-    """
+    """Decodes Kafka's protocol on one connection. Responses are matched to requests by correlation id."""
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions

@@ -37,7 +37,6 @@ class Proxy:
     ``with`` block.
 
     Parameters:
-        definitions: the message definitions of the release.
         recording: receives an event for each connection and for each frame that was forwarded or dropped. None for no
             recording.
     """
@@ -74,7 +73,6 @@ class Proxy:
             node: the process.
             real_port: the port on which the process listens or will listen.
             client: the broker that connects to the new port, or None if several processes may connect.
-            real_host: the host of the process.
             host: the address to listen on.
             port: the port to listen on, or 0 for a free port.
 
@@ -154,7 +152,6 @@ class Proxy:
         """Write an event to the recording, if there is one. See recording.md for the names of events.
 
         Parameters:
-            event: the name of the event.
             more: the fields of the event.
         """
         if self._recording is not None:

@@ -91,8 +91,6 @@ class Recorder:
     A recorder is a context manager. At the end of the ``with`` block, the recording is complete.
 
     Parameters:
-        definitions: the message definitions of the release.
-        path: the path of the recording.
         host: the address on which the proxies listen.
         hides_records: whether to replace records by hashes, and to omit data that `leadline conform` does not read.
         about: additional fields for the first line of the recording.

@@ -81,7 +81,6 @@ class RecordingWriter:
         """Write an event. This method is thread-safe. If writing fails, `close` raises the error.
 
         Parameters:
-            event: the name of the event.
             more: the fields of the event: JSON values, bytes and UUIDs. The field `time` is added.
         """
         line = plain(more)

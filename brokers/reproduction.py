@@ -70,7 +70,6 @@ def judged_with_bug(replay: Replay, name: str) -> Judged:
 
     Parameters:
         replay: the replay. The last state or step of its plan violates the property.
-        name: the name of the property.
     """
     if (early := _ended_early(replay)) is not None:
         return early

@@ -84,9 +84,6 @@ class Action(Generic[S, P]):
     def instances(self, bounds: object) -> list[ActionInstance[S]]:
         """Return one instance of the action for each combination of parameter values that the bounds allow.
 
-        Parameters:
-            bounds: the bounds of the spec.
-
         Raises:
             SpecError: if the values of a parameter are a set or are not iterable, if two values are equal, or if a
                 value is not hashable.
@@ -284,7 +281,6 @@ def check_fairness(name: str, parameters: Iterable[str], fair: object, effect: o
     """Check the fairness and the effect of an action.
 
     Parameters:
-        name: the name of the action.
         parameters: the names of the action's parameters.
         fair, effect: the fairness and the effect of the action.
 

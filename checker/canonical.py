@@ -162,7 +162,6 @@ class _Kept:
 
         Parameters:
             made: the canonical collection to add.
-            members: its members.
             is_free: whether the cache contains no equal collection. If it is false, nothing is added.
         """
         if is_free and all(self._by_identity.get(id(member)) is member for member in members):

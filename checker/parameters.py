@@ -36,9 +36,7 @@ def domain_values(owner: str, parameter: str, domain: Domain, bounds: object) ->
 
     Parameters:
         owner: the action or property, for messages, such as ``action send``.
-        parameter: the name of the parameter.
         domain: the domain of the parameter.
-        bounds: the bounds of the spec.
 
     Raises:
         SpecError: if the values are a set or are not iterable, if there are more than `MOST_VALUES`, if two values are

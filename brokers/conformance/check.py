@@ -49,7 +49,6 @@ def check(
     Parameters:
         read: the recording of the partition.
         column: the release.
-        limits: the limits of the search.
         keeps_logs: whether the states in the result contain whole logs. If false, checking a recording with many
             records takes less time and memory. See `leadline.model.kafka.conformance.window`.
         without: the name of an action to omit from the spec, or an empty string.

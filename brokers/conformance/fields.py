@@ -79,7 +79,6 @@ def check_fields(path: Path, line: Mapping[str, Any]) -> None:
     missing in bodies are not noticed.
 
     Parameters:
-        path: the path of the recording.
         line: an event of the recording.
 
     Raises:

@@ -45,7 +45,6 @@ def replay(
     """Replay a plan on real brokers.
 
     Parameters:
-        release: the release of the brokers.
         folder: an empty folder. The replay creates the folder `cluster` in it. At the end, it copies the data
             directories to the folder `after`.
         listener: the listener that receives the events of the replay, or None.

@@ -29,7 +29,6 @@ class Frames:
 
     Parameters:
         stage: the stage that holds the frames.
-        observer: the observer of the brokers.
         did: a list to which a line is added for each frame.
     """
 

@@ -164,7 +164,6 @@ def replay(
     """Replay a plan on real brokers.
 
     Parameters:
-        release: the release of the brokers.
         folder: an empty folder. The replay creates the folder `cluster` in it, and two copies of the data directories.
             The copy `before` is made before records are lost, when the last record has become readable. The copy
             `after` is made at the end.
@@ -217,7 +216,6 @@ def execute(
 
     Parameters:
         plan: the plan, of any family of specs.
-        release: the release of the brokers.
         differences: the differences between the brokers and the first state. If there are any, no step is executed.
         listener: the listener that receives the events of the replay.
         make: a function that executes a step, and reports on it.

@@ -67,8 +67,6 @@ class Stage:
     A stage is a context manager. At the end of the ``with`` block, all its processes and threads are stopped.
 
     Parameters:
-        release: the release of the brokers.
-        plan: the plan of the replay.
         folder: an empty folder for the cluster.
         recording: the recording to which all frames are written, or None.
     """

@@ -38,7 +38,6 @@ def decode(message: Message, version: int, wire: Wire) -> dict[str, Any]:
 
     Parameters:
         message: the definition.
-        version: the version of the message.
         wire: the bytes of the body. No bytes may follow the body.
 
     Raises:
@@ -116,7 +115,6 @@ def encode(message: Message, version: int, body: Mapping[str, Any]) -> bytes:
 
     Parameters:
         message: the definition.
-        version: the version of the message.
         body: the values, keyed by the name of the field.
 
     Raises:

@@ -11,6 +11,5 @@ def asks_to_stop(api: str, body: Mapping[str, Any]) -> bool:
 
     Parameters:
         api: the name of the request, such as ``BrokerHeartbeat``.
-        body: its body.
     """
     return api == "ControlledShutdown" or (api == "BrokerHeartbeat" and bool(body.get("WantShutDown")))

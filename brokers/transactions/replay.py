@@ -82,7 +82,6 @@ def replay(
     """Replay a plan on a real broker.
 
     Parameters:
-        release: the release of the broker.
         folder: an empty folder. The replay creates the folder `cluster` in it. At the end, it copies the data directory
             to the folder `after`.
         listener: the listener that receives the events of the replay, or None.

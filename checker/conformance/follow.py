@@ -189,7 +189,6 @@ def follow(
             depend on such a part. `cut` is applied at the beginning and after every `SETTLE_EVERY` deadlines. A step of
             the behaviour can therefore begin in a cut copy of the state in which the previous step ended.
         touched_by_hidden: the values of `HiddenStep.touches` for all hidden steps of the spec.
-        limits: the limits of the search.
         kept_steps: the maximum number of steps to return, counted from the end of the behaviour. None returns all
             steps.
         prunes: whether to drop nodes that another node reaches. False is used only to test that pruning does not change

@@ -59,7 +59,6 @@ class Engine(Generic[Settings]):
         """Search a spec.
 
         Parameters:
-            spec: the spec to search.
             limits: the limits of the search. By default, the search stops at the first violation, or when most of the
                 free memory is used.
             progress: a function that is called regularly with the current statistics.

@@ -42,7 +42,6 @@ def nothing_searched(spec: Spec[S], engine: str, stop: Stop) -> Result:
     """Return the result of a search that stopped before it had computed the initial states.
 
     Parameters:
-        engine: the name of the engine.
         stop: the reason why the search stopped.
     """
     return Result(

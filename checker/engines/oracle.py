@@ -294,7 +294,6 @@ def explore(
     """Search a spec's states breadth-first.
 
     Parameters:
-        spec: the spec to search.
         limits: the limits of the search. By default, it stops at the first violation, or when most of the free memory
             is used.
         progress: a function that is called regularly with the current statistics.

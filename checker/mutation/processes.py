@@ -90,8 +90,6 @@ class Process(Generic[T]):
     """A forked process that makes one call and sends the result, or the error, to the caller.
 
     Parameters:
-        name: the name of the call.
-        call: the function to call.
         worker: the index of the worker, which is passed to the function.
 
     Attributes:

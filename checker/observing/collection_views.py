@@ -44,7 +44,6 @@ class CollectionView(StandIn):
     """The base class of the objects that replace collections.
 
     Parameters:
-        recorder: the recorder of the call.
         offset: 0 for the first state of the call, or `SECOND` for the second state.
         node: the node of the collection.
         changes: the new count of each member whose count the code has changed. For a frozenset, a count is a bool.

@@ -34,7 +34,6 @@ class Construct(NamedTuple):
 
         Parameters:
             text: the code or a description of it.
-            code: the code object of the function.
             line: the line number in the file. None means the first line of the function.
         """
         function = code.co_qualname.partition(".<locals>.<")[0]  # name the function around a comprehension or a lambda

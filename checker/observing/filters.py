@@ -167,9 +167,6 @@ def are_off() -> bool:
 def filter_of(frame: FrameType) -> Filter | None:
     """Return the filter of the loop that a running function is about to start.
 
-    Parameters:
-        frame: the frame of the function.
-
     Returns:
         The filter, or None if the loop has no filter or the filter cannot be determined.
     """

@@ -193,7 +193,6 @@ def constructed(node: Struct, values: dict[str, object]) -> Any:
     """Create an instance with the given field values.
 
     Parameters:
-        node: the node of the instance.
         values: the value of each field, keyed by name.
 
     Raises:

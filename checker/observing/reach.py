@@ -385,7 +385,6 @@ class Reach:
         """Lower the precision to what a library, or a member of the library, allows.
 
         Parameters:
-            module: the name of the module.
             name: the name of the member, or an empty string for the module itself.
             value: the member or the module.
         """
@@ -425,7 +424,6 @@ def _line_of(wanted: str, code: CodeType) -> int | None:
 
     Parameters:
         wanted: the name or the argument.
-        code: the code to search.
     """
     line = code.co_firstlineno
     for instruction in dis.get_instructions(code):

@@ -65,7 +65,6 @@ class Recorder:
     """Records which slots a call reads, in the order of their first reads. A predicate of a step reads two states.
 
     Parameters:
-        layout: the layout of the states.
         rows: the row of each state: the indices of the values in its slots.
         precision: the precision with which reads are recorded.
         lasting: an object that the code could change and that outlives the call, or an empty string; see
@@ -220,7 +219,6 @@ class Recorder:
         """Return a new lazy instance.
 
         Parameters:
-            node: the node of the instance.
             offset: 0 for the first state, or `SECOND` for the second state.
             changed: the fields that `attrs.evolve` changed, keyed by name, or None if the instance is part of a state.
         """

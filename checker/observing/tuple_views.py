@@ -32,7 +32,6 @@ class Unread(StandIn):
     notice them. `opcodes` and `reach` handle them.
 
     Parameters:
-        recorder: the recorder of the call.
         slot: the slot of the element.
     """
 
@@ -70,7 +69,6 @@ class TupleView(StandIn, Sequence[object]):
     """Replaces a tuple while a call is recorded. An element counts as read only when the code accesses it.
 
     Parameters:
-        recorder: the recorder of the call.
         offset: 0 for the first state of the call, or `SECOND` for the second state.
         items: the elements. An item is either the node of a part of the state or, after a change, the new element
             itself.

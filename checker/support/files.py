@@ -19,9 +19,6 @@ def file_text(path: Path) -> str:
 
     Devices and pipes are rejected, because reading them may never end.
 
-    Parameters:
-        path: the path of the file.
-
     Raises:
         OSError: if the file cannot be read, is not a regular file, or has more than `MOST_BYTES` bytes.
         UnicodeDecodeError: if the file is not UTF-8 text.

@@ -79,8 +79,6 @@ def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None
     """Return a shortest behaviour of the first spec that is not a behaviour of the second, or None if there is none.
 
     Parameters:
-        first: the first spec.
-        second: the second spec.
         max_states: the maximum number of states to search, or None for no limit. Only states that both specs reach with
             the same actions are searched.
 

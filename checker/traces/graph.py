@@ -74,7 +74,6 @@ def shortest_traces(graph: StateGraph, target: S, spec: Spec[S]) -> Iterator[Tra
     Parameters:
         graph: a graph that `shortest_path_graph` returned.
         target: the state, which must be in the graph.
-        spec: the spec of the traces.
 
     Yields:
         The traces. Any two of them differ in at least one state or action instance.

@@ -113,7 +113,6 @@ def _difference(state: object, first: object, target: RecordedState) -> str:
     """Describe the first variable whose value differs from the recorded value.
 
     Parameters:
-        state: the state of the model.
         first: the first state of the model's trace.
         target: the recorded state.
 

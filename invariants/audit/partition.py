@@ -225,7 +225,6 @@ def judged(task: PartitionTask, observation: Observation, checks: Iterable[Prope
     Parameters:
         task: the partition to audit.
         observation: the data that was read for the partition.
-        checks: the properties to check.
     """
     partition, earlier = observation.partition, observation.partition.earlier
     findings: list[Finding] = []

@@ -68,7 +68,6 @@ class UnlearnedSteps:
 
     Parameters:
         answers: for each state, the action instances that were called on it, each with its steps.
-        packing: the packing of the states.
 
     Attributes:
         arrays: the arrays for `kernel.expand`:

@@ -294,7 +294,6 @@ class Expander(Generic[S]):
 
         Parameters:
             tree: the index of the action instance.
-            index: the index of the state.
 
         Raises:
             StopSearch: if the tables are full.

@@ -46,11 +46,9 @@ def explore(
     direct calls do not sort the next states.
 
     Parameters:
-        spec: the spec to search.
         limits: the limits of the search. By default, it stops at the first violation, or when most of the free memory
             is used.
         progress: a function that is called regularly with the current statistics.
-        settings: the settings of this engine.
 
     Returns:
         The same result as `leadline.checker.engines.oracle.explore`, except for the time and memory used.

@@ -77,7 +77,6 @@ def refuse_changed(tables: TransitionTables[S], saved: Saved, at: Position, stor
     """Compare a saved search with the results of expanding and checking its states again.
 
     Parameters:
-        saved: the saved search.
         at, store: the position of the repeated search, and its states.
 
     Raises:
@@ -207,7 +206,6 @@ def _by_leaf(
     Parameters:
         expander: the expander, which holds the states and the transition tables.
         tree: the index of the action instance.
-        indices: the indices of the states.
 
     Yields:
         The places in `indices` of states with the same steps, and these steps.

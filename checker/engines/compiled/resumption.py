@@ -85,7 +85,6 @@ class Resumption(Generic[S]):
     """Restores the values of a saved search by calling the functions of the current spec.
 
     Parameters:
-        adjustments: the adjustments of the saved search.
         hashes: the saved hashes of the values and of the collection members.
         store: the saved states, with the step by which each state was found.
         initials: the number of initial states. They come first.
@@ -240,7 +239,6 @@ def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: 
     state contains.
 
     Parameters:
-        hashes: the hash of each value.
         unused: the indices of values to ignore.
     """
     met: set[Hashable] = set()

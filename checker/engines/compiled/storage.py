@@ -224,7 +224,6 @@ class Storage:
             folder: the path of the folder for the file, relative to the folder of this object.
             blocks: the columns of each block. All blocks must have the same columns. The column of packed states,
                 ``state``, has the shape (rows, words).
-            packing: the packing of the states.
 
         Returns:
             The location of each block.

@@ -47,7 +47,6 @@ class Store:
     operating system assigns memory to a page only when the page is written.
 
     Parameters:
-        packing: the packing of the states.
         instances: the number of action instances.
         memory: the number of bytes that the arrays may use.
         workers: the threads that fill the hash table.

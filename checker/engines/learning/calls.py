@@ -345,7 +345,6 @@ class Caller(Generic[S]):
         If the call read a slot, and a step writes the value that this slot already had, the result omits the slot.
 
         Parameters:
-            recorder: the recorder of the call.
             steps: for each step, the slots that it writes, with the indices of the written values.
             direct: the action instance and the next state of each step, as a direct call returned them.
         """

@@ -60,7 +60,6 @@ class Comparison(Generic[S]):
 
         Parameters:
             states: the packed states; shape (states, words).
-            packing: the packing of the states.
             first, last: the range of indices from which states are chosen, excluding `last`.
 
         Raises:

@@ -102,7 +102,6 @@ class Verification(Generic[S]):
 
         Parameters:
             states: the packed states; shape (states, words).
-            packing: the packing of the states.
             indices: the indices of the expanded states.
             steps: the number of steps from the expanded states.
 

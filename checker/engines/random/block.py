@@ -18,7 +18,6 @@ class Block(Store):
     be equal, so there is no hash table. All states that are expanded satisfy `Spec.within`.
 
     Parameters:
-        packing: the packing of the states.
         instances: the number of action instances.
         workers: the threads of the search.
         repacked: a function that is called with the old and the new packing when the states were repacked.

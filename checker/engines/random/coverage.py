@@ -37,7 +37,6 @@ class WalkCoverage(Generic[S]):
         collect the values of their fields.
 
         Parameters:
-            hashes: the hashes of the states.
             state_at: a function that returns the state with the given index in `hashes`.
             watch: the object that checks the time limit.
 

@@ -40,7 +40,6 @@ class StateSample:
         """Add visited states to the sample. A state may be added several times.
 
         Parameters:
-            hashes: the hash of each state.
             columns: the arrays `depths`, `by` and `degrees` of these states.
         """
         is_wanted = hashes <= np.uint64(self.limit)

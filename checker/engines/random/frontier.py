@@ -157,7 +157,6 @@ class Frontier:
         """Choose the states that are not in the table of found states, each of them once.
 
         Parameters:
-            hashes: the hash of each state.
             nodes: for each state, the node of its predecessor.
             trees: for each state, the index of the action instance that leads to it.
 
@@ -178,7 +177,6 @@ class Frontier:
         Parameters:
             before: for each state, the node of its predecessor, or -1 for an initial state.
             trees: for each state, the index of the action instance that led to it, or -1 for an initial state.
-            hashes: the hash of each state.
         """
         nodes = self._nodes_count
         steps, later = np.zeros(len(before), np.int64), before >= 0
@@ -247,11 +245,7 @@ class Frontier:
         return taken
 
     def at(self, states: NDArray[np.uint64], nodes: NDArray[np.int64]) -> Reached:
-        """Return states that were reached, with the hashes, the depths and the action instances of their nodes.
-
-        Parameters:
-            nodes: the node of each state.
-        """
+        """Return states that were reached, with the hashes, the depths and the action instances of their nodes."""
         return Reached(states, nodes, self._hashes[nodes], self._steps[nodes], self._trees[nodes])
 
     def _remove(self, places: NDArray[np.int64]) -> None:
@@ -310,7 +304,6 @@ def _nearest(distances: NDArray[np.float64], turns: NDArray[np.float64], count: 
     """Return the indices of the states with the smallest distances.
 
     Parameters:
-        distances: the distance of each state.
         turns: for each state, its position in the order of expansion. States with equal distances are chosen in this
             order.
         count: the number of states to return.

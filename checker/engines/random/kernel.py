@@ -30,7 +30,6 @@ def _random(seed, walk, step, use):
     """Return a pseudorandom number from 0 to 2 ** 64 - 1 for one step of one walk.
 
     Parameters:
-        seed: the seed of the search.
         walk: the number of the walk.
         step: the number of steps taken before. For the state where the walk begins, it is -1.
         use: a number that distinguishes the random numbers for the same step.
@@ -44,7 +43,6 @@ def starts(seed, first, randoms):
     """Write a random number for the state where each walk begins to `randoms`.
 
     Parameters:
-        seed: the seed of the search.
         first: the number of the first walk. The numbers of the other walks follow.
     """
     for place in range(len(randoms)):
@@ -107,7 +105,6 @@ def choose(seed, walks, steps, parents, trees, hashes, allowed, chosen):
     state. The step with the smallest number is chosen.
 
     Parameters:
-        seed: the seed of the search.
         walks, steps: for each walk, its number, and the number of steps that it has taken.
         parents: for each step, the index of the walk; an index beyond the last walk is ignored.
         trees, hashes: for each step, its action instance, and the content hash of the next state.

@@ -47,7 +47,6 @@ def fuzz(
     search cannot show that a witness is violated.
 
     Parameters:
-        spec: the spec to search.
         limits: the limits of the search, by default `Limits()`. ``max_seconds`` applies to the search and the
             shortening together (see `leadline.checker.engines.random.shorten`). If ``keep_going`` is set, the search
             continues even if every property is violated. If ``coverage`` is set, the search uses only one thread.

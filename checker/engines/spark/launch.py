@@ -41,11 +41,9 @@ def explore(
     """Search a spec's states breadth-first on Spark.
 
     Parameters:
-        spec: the spec to search.
         limits: the limits of the search. By default, it stops at the first violation, or when most of the free memory
             is used. After Spark has started, a search that stops at a limit reports only complete levels.
         progress: a function that is called regularly with the current statistics.
-        settings: the settings of this engine.
         session: a running session, which is used instead of the master and the configuration in the settings. It keeps
             running after the search.
 
