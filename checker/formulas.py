@@ -115,8 +115,8 @@ def now(predicate: Callable[[Any], bool]) -> Formula:
     Example:
         >>> def waits(state):
         ...     return state == "waiting"
-        >>> str(always(implies(waits, eventually(~now(waits)))))
-        'always(implies(waits, eventually(~waits)))'
+        >>> str(always(implies(waits, always(waits))) | ~now(waits))
+        '(always(implies(waits, always(waits))) | ~waits)'
     """
     return _of_predicate("now", predicate, ["state"])
 

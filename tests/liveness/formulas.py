@@ -23,7 +23,7 @@ from leadline.checker.liveness.recheck import fault
 from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.trace import Trace
 from tests.liveness.graphs import Drawn, Node, drawn, spec_of
-from tests.reference.formulas import is_vacuous, judge
+from tests.reference.formulas import is_vacuous, judge, not_violated
 from tests.reference.search import Search
 
 DEEPEST = 4
@@ -106,44 +106,6 @@ def spec_with(seed: int) -> Spec[Node]:
     return attrs.evolve(spec_of(graph), properties=[item])
 
 
-def is_true(trace: Trace[Any], formula: Formula) -> bool:
-    """Whether a formula is true in a lasso: each operator by its definition, at each position."""
-    assert trace.loop is not None
-    states = trace.states[:-1] if trace.loop < len(trace.states) - 1 else trace.states
-    after = [*range(1, len(states)), trace.loop]
-
-    def at(part: Formula, place: int) -> bool:
-        match part.operator:
-            case "now" | "step":
-                assert part.predicate is not None
-                here, there = states[place], states[after[place]]
-                return part.predicate(here) if part.operator == "now" else here != there and part.predicate(here, there)
-            case "not":
-                return not at(part.operands[0], place)
-            case "and":
-                return at(part.operands[0], place) and at(part.operands[1], place)
-            case "or":
-                return at(part.operands[0], place) or at(part.operands[1], place)
-            case "implies":
-                return not at(part.operands[0], place) or at(part.operands[1], place)
-        way = [place]
-        while len(way) <= 2 * len(states):
-            way.append(after[way[-1]])
-        counted = [each for each in way if not part.operands[-1].is_of_steps or states[each] != states[after[each]]]
-        if part.operator == "always":
-            return all(at(part.operands[0], each) for each in counted)
-        for each in way:
-            if each in counted and at(part.operands[-1], each):
-                return True
-            of_steps = any(operand.is_of_steps for operand in part.operands)
-            is_counted = not of_steps or states[each] != states[after[each]]
-            if part.operator == "until" and is_counted and not at(part.operands[0], each):
-                return False
-        return False
-
-    return at(formula, 0)
-
-
 def compared(seed: int, *, packed: bool) -> tuple[Verdict, list[str]]:
     """Compare what the checker says of a random formula with what the twin says.
 
@@ -178,13 +140,7 @@ def _wrong(trace: Trace[Any], item: Property) -> str:
     """Why a counterexample is wrong, or an empty string."""
     if not all(each.after in trace.spec.take(each.instance, each.before) for each in trace.steps):
         return "a step is not possible"
-    if trace.loop is not None and is_true(trace, item.formula):
-        return "the lasso does not violate the formula"
-    ends = range(len(trace.states)) if trace.loop is None else ()
-    for place in ends:  # whatever repeats or stops after it
-        if trace.states[place] == trace.states[-1] and is_true(attrs.evolve(trace, loop=place), item.formula):
-            return "the trace does not decide the formula"
-    return fault(trace) or ""
+    return not_violated(trace, item.formula) or fault(trace) or ""
 
 
 def main() -> int:

@@ -38,9 +38,10 @@ from leadline.checker.traces.itf import read_trace, write_trace
 from leadline.checker.traces.replay import replay
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.traces.story import story_of
-from tests.liveness.formulas import compared
+from tests.liveness.formulas import compared, spec_with
 from tests.liveness.graphs import Node, drawn, expected, spec_of
 from tests.liveness.test_traps import moves
+from tests.reference.compare import CHANGING, FORKED, LEARNING, RESUMED, RESUMED_DIRECT, SMALL, Way, compare
 from tests.specs import learning
 
 EVERY = bool(os.environ.get("EVERY"))
@@ -57,6 +58,13 @@ def test_random_formulas(packed: bool, count: int) -> None:
         verdicts[verdict] += 1
     assert min(verdicts[Verdict.HOLDS], verdicts[Verdict.VIOLATED]) > 0.3 * count
     assert verdicts[Verdict.INCOMPLETE]
+
+
+@pytest.mark.parametrize("way", [LEARNING, SMALL, RESUMED, RESUMED_DIRECT, CHANGING, FORKED], ids=lambda way: way.name)
+def test_random_formulas_in_every_way(way: Way) -> None:
+    for seed in range(4):
+        _, told = compare(spec_with(seed), [way], keep_going=True, is_ordered=True)
+        assert not told
 
 
 def at(*places: int) -> Formula:

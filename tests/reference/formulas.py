@@ -14,10 +14,13 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from leadline.checker import Formula
 from tests.reference.semantics import returned
 
 if TYPE_CHECKING:
+    from leadline.checker import Trace
     from tests.reference.search import Search
 
 Truth = bool | None
@@ -204,6 +207,53 @@ def is_vacuous(search: Search, formula: Formula, *, quiet: bool) -> bool:
     """Return whether a formula that holds says nothing: the left side of an implication in it is never true."""
     found = Temporal(search)
     return not all(found.exists(each, quiet=quiet, endless=False) for each in left_sides(formula))
+
+
+def not_violated(trace: Trace[Any], formula: Formula) -> str:
+    """Return why a trace does not violate a formula, or an empty string. Without a loop, it has to whatever repeats."""
+    if trace.loop is not None:
+        return "the formula is true" if is_true(trace, formula) else ""
+    places = range(len(trace.states))
+    loops = [attrs.evolve(trace, loop=place) for place in places if trace.states[place] == trace.states[-1]]
+    return "the trace does not decide the formula" if any(is_true(each, formula) for each in loops) else ""
+
+
+def is_true(trace: Trace[Any], formula: Formula) -> bool:
+    """Whether a formula is true in a lasso: each operator by its definition, at each position."""
+    assert trace.loop is not None
+    states = trace.states[:-1] if trace.loop < len(trace.states) - 1 else trace.states
+    after = [*range(1, len(states)), trace.loop]
+
+    def at(part: Formula, place: int) -> bool:
+        match part.operator:
+            case "now" | "step":
+                assert part.predicate is not None
+                here, there = states[place], states[after[place]]
+                return part.predicate(here) if part.operator == "now" else here != there and part.predicate(here, there)
+            case "not":
+                return not at(part.operands[0], place)
+            case "and":
+                return at(part.operands[0], place) and at(part.operands[1], place)
+            case "or":
+                return at(part.operands[0], place) or at(part.operands[1], place)
+            case "implies":
+                return not at(part.operands[0], place) or at(part.operands[1], place)
+        way = [place]
+        while len(way) <= 2 * len(states):
+            way.append(after[way[-1]])
+        counted = [each for each in way if not part.operands[-1].is_of_steps or states[each] != states[after[each]]]
+        if part.operator == "always":
+            return all(at(part.operands[0], each) for each in counted)
+        for each in way:
+            if each in counted and at(part.operands[-1], each):
+                return True
+            of_steps = any(operand.is_of_steps for operand in part.operands)
+            is_counted = not of_steps or states[each] != states[after[each]]
+            if part.operator == "until" and is_counted and not at(part.operands[0], each):
+                return False
+        return False
+
+    return at(formula, 0)
 
 
 def left_sides(formula: Formula, *, is_inside: bool = False, is_negated: bool = False) -> Iterator[Formula]:

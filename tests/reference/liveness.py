@@ -158,6 +158,10 @@ def fault(search: Search, entry: Entry, trace: Trace[Any]) -> str:
     _, item, _ = entry
     graph = search.graph
     way = [search.number[key(state)] for state in trace.states]
+    if item.kind is Kind.TEMPORAL:
+        return formulas.not_violated(trace, item.formula) or (
+            _unfair(graph, item, way[trace.loop :]) if trace.loop is not None else ""
+        )
     good = search.where(lambda state: search.rules.is_true(entry, state))
     if item.kind is Kind.RECOVERABLE:
         after = graph.healed_by if item.by_healing else graph.after
@@ -165,18 +169,8 @@ def fault(search: Search, entry: Entry, trace: Trace[Any]) -> str:
         return "it is recovered" if reached & (good | graph.open) else ""
     if trace.loop is None:
         return "it has no loop"
-    loop = way[trace.loop :]
-    if loop[0] != loop[-1]:
-        return "its loop is not closed"
-    pairs = {pair for pair in itertools.pairwise(loop) if pair[0] != pair[1]}
-    if item.quiet and any(after not in graph.quiet[before] for before, after in pairs):
-        return "its loop is not quiet"
-    if set(loop) & graph.open:
-        return "its loop has an open state"
-    taken = set().union(*(graph.taken[pair] for pair in pairs))
-    for condition in set().union(*(graph.enabled[index] for index in loop)) - taken:
-        if condition[0] or all(condition in graph.enabled[index] for index in loop):
-            return f"its loop is not fair: {condition}"
+    if why := _unfair(graph, item, way[trace.loop :]):
+        return why
     bad = [index not in good for index in way]
     if item.kind is Kind.EVENTUALLY:
         return "" if all(bad) else "it is true"
@@ -188,3 +182,19 @@ def fault(search: Search, entry: Entry, trace: Trace[Any]) -> str:
         return ""
     left = search.where(lambda state: bool(search.rules.premise(entry, state)))
     return "" if any(way[place] in left and all(bad[place:]) for place in range(len(way))) else "it is never due"
+
+
+def _unfair(graph: Graph, item: Property, loop: list[int]) -> str:
+    """Return why no behaviour can repeat a loop for ever, or an empty string."""
+    if loop[0] != loop[-1]:
+        return "its loop is not closed"
+    pairs = {pair for pair in itertools.pairwise(loop) if pair[0] != pair[1]}
+    if item.quiet and any(after not in graph.quiet[before] for before, after in pairs):
+        return "its loop is not quiet"
+    if set(loop) & graph.open:
+        return "its loop has an open state"
+    taken = set().union(*(graph.taken[pair] for pair in pairs))
+    for condition in set().union(*(graph.enabled[index] for index in loop)) - taken:
+        if condition[0] or all(condition in graph.enabled[index] for index in loop):
+            return f"its loop is not fair: {condition}"
+    return ""

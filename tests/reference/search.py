@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from leadline.checker import Kind, Spec
-from tests.reference import liveness
+from tests.reference import formulas, liveness
 from tests.reference.semantics import Instance, Rules
 from tests.reference.values import Key, Refused, key
 
@@ -173,10 +173,13 @@ class Search:
                 )
             if item.at_rest or item.premise is not None:
                 made.premises[name] = any(rules.premise(entry, state) for state in self.states)
+            is_true = item.kind is Kind.TEMPORAL and made.verdicts[name] == "holds"
+            if is_true and formulas.is_vacuous(self, item.formula, quiet=item.quiet):
+                made.premises[name] = False
             within = [state for index, state in enumerate(self.states) if index not in self.outside]
             if item.kind is Kind.WITNESS:
                 made.shown[name] = sum(rules.is_true(entry, state) for state in within)
-            elif name in made.premises:
+            elif name in made.premises and item.kind is not Kind.TEMPORAL:
                 made.shown[name] = sum(bool(rules.premise(entry, state)) for state in within)
         if rules.spec.check_deadlock:
             made.verdicts["deadlock"] = _verdict("deadlock" in self.seen, False, exhausted)
