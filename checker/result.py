@@ -439,7 +439,8 @@ class PropertyResult:
             satisfies the witness.
         premise: whether the premise of the property was true in any state searched. None if the property has no
             premise.
-        never: for a formula, what is true in no behaviour, so that the property is vacuous.
+        never: what is true in no state searched, or for a formula in no behaviour, so that a property that holds says
+            nothing: the name of the premise, or the left side of an `implies`. Empty if there is no such thing.
     """
 
     property: Property

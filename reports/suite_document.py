@@ -43,7 +43,7 @@ def _table(name: str, rows: Sequence[Row]) -> Table:
 def _row(outcome: Outcome, link: str) -> Row:
     check, result = outcome.prepared.check, outcome.result
     lengths = [len(item.traces[0]) for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces]
-    nothing = f"premise never true: {', '.join(outcome.saying_nothing)}" if outcome.saying_nothing else ""
+    nothing = f"holds vacuously: {', '.join(outcome.saying_nothing)}" if outcome.saying_nothing else ""
     again = (Span(". To repeat it: "), Span(outcome.prepared.check_command, "code")) if outcome.failure else ()
     found = "; ".join(filter(None, (result.verdict.value, outcome.failure, nothing)))
     return (

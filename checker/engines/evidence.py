@@ -114,22 +114,30 @@ def property_results(
     for item in spec.checks:
         seen = sightings[item]
         if item.kind.is_liveness:
-            results.append(_liveness_result(item, liveness or {}, premise_shown(spec, item, shown)))
+            premise = premise_shown(spec, item, shown)
+            judged = (liveness or {}).get(item)
+            results.append(_liveness_result(item, judged, premise, _never(spec, item, premise)))
             continue
         wanted = 1 if item.kind.is_witness else limits.traces
         traces = itertools.islice(_traces(spec, item, seen, arrivals), wanted)
         verdict = judge(item, bool(seen), exhausted)
-        results.append(PropertyResult(item, verdict, tuple(traces), premise_shown(spec, item, shown)))
+        premise = premise_shown(spec, item, shown)
+        results.append(PropertyResult(item, verdict, tuple(traces), premise, _never(spec, item, premise)))
     return tuple(results)
 
 
-def _liveness_result(item: Property, liveness: Mapping[Property, Judged[S]], premise: bool | None) -> PropertyResult:
-    judged = liveness.get(item)
+def _never(spec: Spec[S], item: Property, is_shown: bool | None) -> str:
+    """Return the name of the premise of a property if it is true in no state; otherwise an empty string."""
+    premise = spec.premise_of(item)
+    return premise.name if premise is not None and is_shown is False else ""
+
+
+def _liveness_result(item: Property, judged: Judged[S] | None, premise: bool | None, never: str) -> PropertyResult:
     if judged is None:
-        return PropertyResult(item, Verdict.INCOMPLETE, (), premise)
+        return PropertyResult(item, Verdict.INCOMPLETE, (), premise, never)
     if judged.trace is not None:
-        return PropertyResult(item, Verdict.VIOLATED, (judged.trace,), premise)
-    return PropertyResult(item, Verdict.HOLDS, (), False if judged.never else premise, judged.never)
+        return PropertyResult(item, Verdict.VIOLATED, (judged.trace,), premise, never)
+    return PropertyResult(item, Verdict.HOLDS, (), False if judged.never else premise, judged.never or never)
 
 
 def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:

@@ -141,7 +141,7 @@ def _said(item: PropertyResult) -> str:
         return f"{item.property.name} {verb}: {why or item.property.sentence}"
     verdict = "is shown" if item.property.kind.is_witness else "holds"
     if item.says_nothing:
-        verdict = "is vacuous, because its premise is never true"
+        verdict = f"holds vacuously, as {item.never} is never true"
     return f"{item.property.name} {verdict}: {item.property.sentence}"
 
 

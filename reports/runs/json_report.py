@@ -33,7 +33,7 @@ NAMES: dict[type[attrs.AttrsInstance], dict[str, str]] = {
         "samples": "distinct_states_by_second",
         "covered": "coverage",
     },
-    PropertyView: {"premise": "premise_true"},
+    PropertyView: {"premise": "premise_true", "never": "never_true"},
     RunView: {"origin": "leadline", "stop": "stopped_by"},
 }
 """For each class, the JSON names of the fields whose names in JSON and Python differ."""

@@ -47,7 +47,7 @@ MARKS = {"never": "!", "partly": "?", "run": " ", "": " "}
 LEGEND = f"{MARKS['never']} never run, {MARKS['partly']} run, but some branch was never taken"
 
 PREMISE_FALSE = {
-    Verdict.HOLDS: "vacuous: premise never true",
+    Verdict.HOLDS: "holds vacuously",
     Verdict.INCOMPLETE: "incomplete; premise not true yet",
     Verdict.VIOLATED: "violated",
 }
@@ -104,9 +104,9 @@ def run_verdict(run: RunView) -> tuple[str, str]:
 
 
 def vacuous(run: RunView) -> str:
-    """Return a text about properties that nothing could have violated. Empty if there are none."""
-    names = [item.name for item in run.properties if item.says_nothing]
-    return f"nothing could have violated {visible(', '.join(names))}" if names else ""
+    """Return a text about properties that hold because something never happens. Empty if there are none."""
+    found = [f"{item.name} vacuously, as {item.never} is never true" for item in run.properties if item.says_nothing]
+    return visible("; ".join(found))
 
 
 def bugs_outside(run: RunView) -> str:

@@ -36,6 +36,7 @@ class PropertyView:
         source: the source of the property, such as an article, a KIP or a ticket.
         trace_length: the number of states in the first trace, or None if there is no trace.
         premise: whether the premise was true in any searched state, or None if the property has no premise.
+        never: what was never true, so that the property says nothing if it holds. Empty if there is no such thing.
         by_design: the reason why the configuration does not promise the property. Empty if it promises the property.
         known_bugs: the known bugs in the release that violate the property within the bounds. Empty if the property is
             not violated, or is violated by design.
@@ -48,6 +49,7 @@ class PropertyView:
     verdict: Verdict
     trace_length: int | None = None
     premise: bool | None = None
+    never: str = ""
     by_design: str = ""
     known_bugs: tuple[KnownBug, ...] = ()
 
@@ -146,6 +148,7 @@ def _property_view(spec: Spec[object], item: PropertyResult) -> PropertyView:
         verdict=item.verdict,
         trace_length=len(item.traces[0]) if item.traces else None,
         premise=item.premise,
+        never=item.never,
         by_design=reason,
         known_bugs=known_bugs_within(spec, item.property.name) if is_violated and not reason else (),
     )

@@ -72,8 +72,10 @@ def test_each_decorator_makes_its_own_kind(decorator: Decorator, function: Any, 
 
 
 def test_kinds_know_what_they_speak_of() -> None:
-    assert [kind for kind in Kind if kind.is_witness] == [Kind.WITNESS, Kind.STEP_WITNESS, Kind.PREMISE]
-    assert [kind for kind in Kind if kind.of_steps] == [Kind.STEP_INVARIANT, Kind.STEP_WITNESS]
+    conditions = [Kind.CONDITION, Kind.STEP_CONDITION]
+    witnesses = [Kind.WITNESS, Kind.STEP_WITNESS, Kind.PREMISE, *conditions]
+    assert [kind for kind in Kind if kind.is_witness] == witnesses
+    assert [kind for kind in Kind if kind.of_steps] == [Kind.STEP_INVARIANT, Kind.STEP_WITNESS, Kind.STEP_CONDITION]
 
 
 def test_a_bool_predicate_says_whether_but_not_why() -> None:
