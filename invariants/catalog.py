@@ -10,6 +10,7 @@ from leadline.invariants.families.atomic import ATOMIC
 from leadline.invariants.families.control import CONTROL
 from leadline.invariants.families.group import GROUP
 from leadline.invariants.families.kafka import KAFKA, RPC
+from leadline.invariants.families.quorum import QUORUM
 from leadline.invariants.families.txn import TXN
 from leadline.model.family import Family
 from leadline.model.kafka.releases import releases_like as releases_like
@@ -17,7 +18,7 @@ from leadline.model.rules import RuleColumn
 
 __all__ = ["CATALOG", "find"]
 
-FAMILIES: dict[str, Family[Any]] = {family.name: family for family in (ATOMIC, RPC, KAFKA, TXN, CONTROL, GROUP)}
+FAMILIES: dict[str, Family[Any]] = {family.name: family for family in (ATOMIC, RPC, KAFKA, TXN, CONTROL, GROUP, QUORUM)}
 """The families of specs, keyed by the part of their specs' names before the slash. A new family is added here."""
 
 CATALOG: dict[str, Spec[Any]] = {

@@ -17,7 +17,7 @@ import pytest
 
 from leadline.checker import Property
 from leadline.invariants import situations
-from leadline.invariants.families import atomic, control, group, kafka, txn
+from leadline.invariants.families import atomic, control, group, kafka, quorum, txn
 from leadline.reports.cli.app import app
 from leadline.reports.cli.options import chosen_spec
 from tests.disks.clusters import small_cluster, standard_batches
@@ -164,7 +164,7 @@ def test_every_command_and_its_options_exist(document: str) -> None:
         if arguments or not needed:
             given = found.make_context(name, arguments).params
             for key in ("spec", "first", "second", "what"):
-                if re.match("(atomic|control|group|kafka|rpc|txn)/", given.get(key) or ""):
+                if re.match("(atomic|control|group|kafka|quorum|rpc|txn)/", given.get(key) or ""):
                     rules = given.get("rules")  # `leadline conform --rules` is a flag
                     spec = "+".join([given[key], *(rules if isinstance(rules, tuple) else ())])
                     chosen_spec(spec, given.get("bounds", ()), given.get("names", ()), no_invariants=False)
@@ -177,6 +177,7 @@ FAMILIES = {
     "`txn`": (*txn.PROPERTIES, *txn.LIVENESS),
     "`group`": (*group.PROPERTIES, *group.BY_DESIGN, *group.LIVENESS),
     "`control`": (*control.PROPERTIES, *control.OPTIONAL),
+    "`quorum`": (*quorum.PROPERTIES, *quorum.OPTIONAL),
 }
 PROPERTIES = {item.name: item for properties in FAMILIES.values() for item in properties}
 

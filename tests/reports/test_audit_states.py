@@ -23,6 +23,7 @@ from leadline.invariants.durability import strong_isr
 from leadline.invariants.families.control import PROPERTIES as CONTROL_PROPERTIES
 from leadline.invariants.families.group import CONSUMER_PROPERTIES
 from leadline.invariants.families.group import PROPERTIES as CLASSIC_PROPERTIES
+from leadline.invariants.families.quorum import PROPERTIES as QUORUM_PROPERTIES
 from leadline.invariants.families.txn import PROPERTIES as TXN_PROPERTIES
 from leadline.invariants.logs import follower_log_is_prefix
 from leadline.invariants.promises import committed_never_lost
@@ -62,6 +63,7 @@ NOT_ON_DISKS = {
         for item in (*CLASSIC_PROPERTIES, *CONSUMER_PROPERTIES)
         if not item.kind.is_witness
     },
+    **{item.name: "the audit does not read quorums" for item in QUORUM_PROPERTIES if not item.kind.is_witness},
     **{
         item.name: "it is about requests in flight, sessions and the memory of controllers"
         for item in CONTROL_PROPERTIES

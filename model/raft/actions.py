@@ -1,0 +1,275 @@
+"""The actions of KRaft's quorum. A request and its response are one step; a response is lost if its link is cut.
+
+What a running system goes on to do is healing: messages and time-outs. By default, time-outs may pass at any time. With
+the bound ``early=0``, one passes only when no message to or from its node would change anything, so that liveness does
+not rest on lucky time-outs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.checker.action import action
+from leadline.model.raft import elections, replication
+from leadline.model.raft.bounds import NO_LIMIT, nodes
+from leadline.model.raft.state import (
+    CANDIDATE,
+    DEAD,
+    FOLLOWER,
+    HALTED,
+    LEADER,
+    NONE,
+    PROSPECTIVE,
+    RESIGNED,
+    UNATTACHED,
+    Node,
+    Quorum,
+    Record,
+)
+
+# --- messages -----------------------------------------------------------------------------------------------------
+
+
+@action("node {own} asks node {other} for its vote", own=nodes, other=nodes, effect="healing")
+def ask_vote(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+    """A candidate sends a Vote request, and counts the response. A prospective node asks for a pre-vote."""
+    node = state.nodes[own]
+    pre_vote = node.role == PROSPECTIVE
+    if not (pre_vote or node.role == CANDIDATE) or other in node.granted or not state.arrives(own, other):
+        return
+    asked, error, granted = elections.handle_vote(state, own, other, pre_vote=pre_vote)
+    after = state.with_node(other, asked)
+    if state.arrives(other, own):
+        heard, counts = elections.answered(state.protocol, own, node, error, asked)
+        after = after.with_node(own, heard)
+        if counts and granted and heard == node:
+            after = elections.with_grant(after, own, other)
+    if after != state:
+        yield after
+
+
+@action("node {own} tells node {other} that it leads", own=nodes, other=nodes, effect="healing")
+def begin_epoch(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+    """A leader sends BeginQuorumEpoch. If the other node has a later epoch, it leads no more."""
+    node = state.nodes[own]
+    if node.role != LEADER or not state.arrives(own, other):
+        return
+    told, error = state.nodes[other], elections.FENCED
+    if told.epoch <= node.epoch:
+        told, error = elections.informed(state.protocol, other, told, node.epoch, own), elections.FINE
+    after = state.with_node(other, told)
+    if told.is_up and state.arrives(other, own):
+        after = after.with_node(own, elections.answered(state.protocol, own, node, error, told)[0])
+    if after != state:
+        yield after
+
+
+@action("node {own} fetches from node {other}", own=nodes, other=nodes, effect="healing")
+def fetch(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+    """A follower fetches one record from its leader, and acknowledges what it has. An unattached node asks anybody, to
+    find the leader, if the release does that.
+    """
+    node = state.nodes[own]
+    asks = node.role == UNATTACHED and state.protocol.asks_when_unattached
+    if (asks or (node.role == FOLLOWER and node.leader == other)) and state.arrives(own, other):
+        after = replication.fetch(state, own, other)
+        if after != state:
+            yield after
+
+
+# --- time-outs ----------------------------------------------------------------------------------------------------
+
+
+@action("the timer of node {own} passes", own=nodes, effect="healing")
+def time_out(state: Quorum, own: int) -> Iterator[Quorum]:
+    """A node has heard nothing for the time of its role: it begins an election, or gives it up."""
+    if state.bounds.early == NO_LIMIT or is_idle(state, own):
+        yield from timed_out(state, own)
+
+
+@action("the timer of node {own} passes early", own=nodes, effect="perturbing")
+def time_out_early(state: Quorum, own: int) -> Iterator[Quorum]:
+    """A node's timer passes although messages would still arrive, as when they are slow."""
+    if state.bounds.early != NO_LIMIT and state.spent.early < state.bounds.early and not is_idle(state, own):
+        yield from timed_out(state.having("early"), own)
+
+
+def timed_out(state: Quorum, own: int) -> Iterator[Quorum]:
+    """Yield what becomes of a node whose timer passes (`KafkaRaftClient.pollCurrentState`), but in the last epoch."""
+    node = state.nodes[own]
+    if node.epoch >= state.bounds.max_epoch:
+        return
+    if node.role in (UNATTACHED, FOLLOWER, CANDIDATE):
+        if state.protocol.pre_votes:
+            yield elections.elected(state.with_node(own, node.entering(PROSPECTIVE)), own)
+        else:
+            yield elections.campaigning(state, own)
+    elif node.role == PROSPECTIVE:
+        yield state.with_node(own, node.entering(UNATTACHED if node.leader == NONE else FOLLOWER))
+    elif node.role == RESIGNED:
+        if state.protocol.campaigns_after_resigning:
+            yield elections.campaigning(state, own)
+        else:
+            yield state.with_node(own, elections.unattached(node, node.epoch + 1))
+
+
+def is_idle(state: Quorum, own: int) -> bool:
+    """Return whether no message to or from a node would change anything, or show a follower that its leader lives."""
+    node = state.nodes[own]
+    if node.role == FOLLOWER and state.can_fetch(own, node.leader):
+        return False
+    pairs = [pair for other in nodes(state.bounds) if other != own for pair in ((own, other), (other, own))]
+    return not any(True for send in (ask_vote, begin_epoch, fetch) for pair in pairs for _ in send(state, *pair))
+
+
+@action("leader {own} resigns, because no majority fetches from it", own=nodes, effect="healing")
+def check_quorum(state: Quorum, own: int) -> Iterator[Quorum]:
+    """A leader from which no majority has fetched for 1.5 times the fetch time-out resigns (KAFKA-15489)."""
+    node = state.nodes[own]
+    if node.role != LEADER or not state.protocol.checks_quorum:
+        return
+    if (state.cut or not all(each.is_up for each in state.nodes)) and not state.is_followed(own):
+        yield state.with_node(own, node.entering(RESIGNED, leader=own))
+
+
+@action("node {own} starts again after it has stopped by itself", own=nodes, effect="healing")
+def start_again(state: Quorum, own: int) -> Iterator[Quorum]:
+    """A process that has ended with an error is started again. Before KAFKA-14644, only its thread ended."""
+    if state.nodes[own].role == HALTED and state.protocol.exits:
+        yield elections.started(state, own, state.nodes[own])
+
+
+# --- what leaders append ------------------------------------------------------------------------------------------
+
+
+@action("leader {own} appends a record", own=nodes)
+def append(state: Quorum, own: int) -> Iterator[Quorum]:
+    """The controller of a leader writes a record."""
+    node = state.nodes[own]
+    if node.role == LEADER and state.values < state.bounds.values:
+        log = (*node.log, Record(node.epoch, own, state.values))
+        after = attrs.evolve(state.with_node(own, attrs.evolve(node, log=log)), values=state.values + 1)
+        yield elections.after_append(after, own)
+
+
+@action("leader {own} flushes its log", own=nodes, effect="healing")
+def flush(state: Quorum, own: int) -> Iterator[Quorum]:
+    """A leader flushes what it has appended. Others may have fetched it by then."""
+    node = state.nodes[own]
+    if node.role == LEADER and node.flushed < len(node.log):
+        yield elections.flushed(state, own)
+
+
+# --- perturbations ------------------------------------------------------------------------------------------------
+
+
+@action("leader {own} resigns", own=nodes, effect="perturbing")
+def resign(state: Quorum, own: int) -> Iterator[Quorum]:
+    """A leader resigns, because its controller has failed. It says that it leads until its epoch ends."""
+    node = state.nodes[own]
+    if node.role == LEADER and state.spent.resignations < state.bounds.resignations:
+        yield state.having("resignations").with_node(own, node.entering(RESIGNED, leader=own))
+
+
+@action("node {own} restarts", own=nodes, effect="perturbing")
+def restart(state: Quorum, own: int) -> Iterator[Quorum]:
+    """A process ends and starts again. Nothing is lost: what it has written is in the page cache."""
+    node = state.nodes[own]
+    if state.spent.restarts < state.bounds.restarts and node.is_up:
+        yield elections.started(state.having("restarts"), own, attrs.evolve(node, flushed=len(node.log)))
+
+
+@action("node {own} loses power, and starts again", own=nodes, effect="perturbing")
+def lose_power(state: Quorum, own: int) -> Iterator[Quorum]:
+    """A machine loses power: the records that were not flushed are gone. quorum-state is always flushed."""
+    node = state.nodes[own]
+    if state.spent.power_losses < state.bounds.power_losses and node.is_up:
+        lost = attrs.evolve(node, log=node.log[: node.flushed])
+        yield elections.started(state.having("power_losses"), own, lost)
+
+
+@action("the disk of node {own} is replaced by an empty one", own=nodes, effect="perturbing")
+def replace_disk(state: Quorum, own: int) -> Iterator[Quorum]:
+    """A node starts with the same id and nothing on its disk (kraft.version 0, KAFKA-14205)."""
+    if state.spent.disks < state.bounds.disks and state.nodes[own].role != DEAD:
+        yield state.having("disks").with_node(own, Node(restarted=True))
+
+
+@action("node {own} starts, and its log is cut before its last record", own=nodes, effect="perturbing")
+def cut_log(state: Quorum, own: int) -> Iterator[Quorum]:
+    """The last batch has a wrong checksum, so that the start cuts the log there (`LogLoader.recoverLog`). quorum-state
+    stays as it is.
+    """
+    node = state.nodes[own]
+    if state.spent.cuts < state.bounds.cuts and node.is_up and node.log:
+        lost = attrs.evolve(node, log=node.log[:-1], flushed=len(node.log) - 1)
+        yield elections.started(state.having("cuts"), own, lost)
+
+
+@action("node {own} starts with a quorum-state file that it cannot read", own=nodes, effect="perturbing")
+def lose_file(state: Quorum, own: int) -> Iterator[Quorum]:
+    """To 3.7, a node starts as if it had no such file; since 3.8, it does not start."""
+    node = state.nodes[own]
+    if state.spent.files < state.bounds.files and node.is_up:
+        lost = attrs.evolve(node, epoch=0, leader=NONE, vote=NONE, flushed=len(node.log))
+        after = state.having("files")
+        if state.protocol.rebuilds_file:
+            yield elections.started(after, own, lost)
+        else:
+            yield after.with_node(own, lost.entering(DEAD))
+
+
+@action("node {own} stops for ever", own=nodes, effect="perturbing")
+def die(state: Quorum, own: int) -> Iterator[Quorum]:
+    """A node stops, and is not started again."""
+    node = state.nodes[own]
+    if state.spent.deaths < state.bounds.deaths and node.is_up:
+        yield state.having("deaths").with_node(own, node.entering(DEAD))
+
+
+@action("messages from node {own} no longer reach node {other}", own=nodes, other=nodes, effect="perturbing")
+def cut_link(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+    """A link is cut in one direction."""
+    if state.spent.links < state.bounds.links and own != other and (own, other) not in state.cut:
+        yield attrs.evolve(state.having("links"), cut=state.cut | {(own, other)})
+
+
+@action("messages from node {own} reach node {other} again", own=nodes, other=nodes, effect="perturbing")
+def restore_link(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+    """A link that was cut works again."""
+    if (own, other) in state.cut:
+        yield attrs.evolve(state, cut=state.cut - {(own, other)})
+
+
+ACTIONS = (
+    ask_vote,
+    begin_epoch,
+    fetch,
+    time_out,
+    time_out_early,
+    check_quorum,
+    start_again,
+    append,
+    flush,
+    resign,
+    restart,
+    lose_power,
+    replace_disk,
+    cut_log,
+    lose_file,
+    die,
+    cut_link,
+    restore_link,
+)
+
+
+def would_raise_more(state: Quorum) -> bool:
+    """Return whether only `Bounds.max_epoch` keeps a node from an election, or from a later epoch."""
+    return any(
+        node.epoch >= state.bounds.max_epoch
+        and node.role in (UNATTACHED, FOLLOWER, CANDIDATE, RESIGNED)
+        and (state.bounds.early == NO_LIMIT or is_idle(state, own))
+        for own, node in enumerate(state.nodes)
+    )

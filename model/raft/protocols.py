@@ -1,0 +1,61 @@
+"""The rules of KRaft's quorum, as functions and values. `rules` contains the table of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import attrs
+
+if TYPE_CHECKING:
+    from leadline.model.raft.state import Node
+
+
+def _own_epoch_only(node: Node) -> int:
+    return node.high_watermark if node.high_watermark > node.epoch_start else 0
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Protocol:
+    """The rules in which releases differ, with all nodes of the same release.
+
+    Attributes:
+        name: the name of the release, without the family.
+        summary: a sentence that describes the release.
+        pre_votes: whether a node asks for pre-votes before it raises its epoch (KIP-996).
+        campaigns_after_resigning: whether a node that has resigned becomes a candidate. Otherwise, it is unattached.
+        keeps_vote: whether a follower knows for whom it voted in its epoch.
+        checks_quorum: whether a leader resigns that no majority fetches from.
+        asks_when_unattached: whether an unattached voter asks the others who leads.
+        end_may_fall: whether a voter may fetch from an earlier offset than before.
+        exits: whether an exception in the thread of the quorum ends the process, so that it is started again.
+        rebuilds_file: whether a node starts with an unreadable quorum-state file, as if it had none.
+        is_told: returns whether the node's controller has been told that it leads.
+        resumes: whether a node that led an epoch leads it again after a restart.
+        flushes_first: whether a follower flushes its log before it fetches again.
+        commits_from: returns the first offset that the high watermark of a leader may have, for the offset at which
+            its epoch begins.
+        compares_logs: whether a vote needs a log that is at least as long.
+        votes_once: whether a node votes for one candidate in an epoch.
+        persists: whether the epoch and the vote are on disk.
+        announces: returns the high watermark that a leader tells others: 0 until a record of its epoch is committed.
+    """
+
+    name: str = ""
+    summary: str = ""
+    pre_votes: bool
+    campaigns_after_resigning: bool
+    keeps_vote: bool
+    checks_quorum: bool
+    asks_when_unattached: bool
+    end_may_fall: bool
+    exits: bool
+    rebuilds_file: bool
+    is_told: Callable[[Node], bool]
+    resumes: bool = False
+    flushes_first: bool = True
+    commits_from: Callable[[int], int] = lambda start: start + 1
+    compares_logs: bool = True
+    votes_once: bool = True
+    persists: bool = True
+    announces: Callable[[Node], int] = _own_epoch_only

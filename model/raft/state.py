@@ -1,0 +1,169 @@
+"""The state of KRaft's quorum: the nodes with their logs, the links between them, and what was ever committed.
+
+What is on a node's disk follows from its state: Kafka writes quorum-state, the file with the epoch, the leader and the
+vote, before it enters any role but Prospective and Resigned, neither of which changes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.checker.state import component, constant, history
+from leadline.model.raft.bounds import Bounds, Spent
+from leadline.model.raft.protocols import Protocol
+
+NONE = -1
+
+UNATTACHED = "unattached"
+FOLLOWER = "follower"
+PROSPECTIVE = "prospective"
+CANDIDATE = "candidate"
+LEADER = "leader"
+RESIGNED = "resigned"
+HALTED = "halted"
+DEAD = "dead"
+
+STOPPED = (HALTED, DEAD)
+
+
+@attrs.frozen(cache_hash=True)
+class Record:
+    """A record of the metadata log.
+
+    Attributes:
+        epoch: the epoch of the leader that appended it.
+        leader: the leader that appended it.
+        value: the number of the value, or `NONE` for the LeaderChange record with which a leader begins its epoch.
+    """
+
+    epoch: int
+    leader: int
+    value: int = NONE
+
+
+Log = tuple[Record, ...]
+
+
+@attrs.frozen(cache_hash=True)
+class Node:
+    """A node, which is a voter.
+
+    Attributes:
+        role: the role.
+        epoch: the epoch that it knows.
+        leader: the leader of the epoch, or `NONE` if it does not know one.
+        vote: the node for which it voted in the epoch, or `NONE`.
+        log: the records in its log.
+        flushed: the number of records that are on disk. The rest is lost if power is.
+        high_watermark: the high watermark that it knows, or 0 if it does not know one since its start.
+        fetched: whether a follower has fetched from its leader.
+        granted: the nodes that granted a candidate their vote, or a prospective one their pre-vote.
+        ends: for a leader, the offset from which each node fetched last, or `NONE`. Empty in other roles.
+        restarted: whether it is in this role since its start.
+    """
+
+    role: str = UNATTACHED
+    epoch: int = 0
+    leader: int = NONE
+    vote: int = NONE
+    log: Log = ()
+    flushed: int = 0
+    high_watermark: int = 0
+    fetched: bool = False
+    granted: frozenset[int] = frozenset()
+    ends: tuple[int, ...] = ()
+    restarted: bool = False
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it has stopped neither by itself nor for ever."""
+        return self.role not in STOPPED
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of its last record, or 0."""
+        return self.log[-1].epoch if self.log else 0
+
+    @property
+    def epoch_start(self) -> int:
+        """For a leader, the offset of the record with which its epoch begins."""
+        return sum(record.epoch < self.epoch for record in self.log)
+
+    def entering(self, role: str, **fields: object) -> Node:
+        """Return the node in another role. What it knew only in its former role is gone."""
+        blank = {"fetched": False, "granted": frozenset(), "ends": (), "restarted": False}
+        return attrs.evolve(self, role=role, **(blank | fields))  # type: ignore[arg-type]
+
+
+@attrs.frozen(cache_hash=True)
+class Quorum:
+    """A state of the quorum.
+
+    Attributes:
+        values: the number of values that leaders have appended.
+        cut: the directions of links in which no message arrives, as pairs of sender and receiver.
+        spent: how often each perturbation has happened.
+        nodes: the nodes.
+        committed: the longest prefix of a log that was ever below the high watermark of a leader.
+        protocol: the rules of the release.
+        bounds: the limits of the state space.
+    """
+
+    values: int
+    cut: frozenset[tuple[int, int]]
+    spent: Spent = component()
+    nodes: tuple[Node, ...] = component(each="node")
+    committed: Log = history(blank=())
+    protocol: Protocol = constant()
+    bounds: Bounds = constant()
+
+    def having(self, perturbation: str) -> Quorum:
+        """Count the given perturbation once more, and return the new state."""
+        spent = attrs.evolve(self.spent, **{perturbation: getattr(self.spent, perturbation) + 1})
+        return attrs.evolve(self, spent=spent)
+
+    def with_node(self, number: int, node: Node) -> Quorum:
+        """Return the state with a node replaced."""
+        return attrs.evolve(self, nodes=(*self.nodes[:number], node, *self.nodes[number + 1 :]))
+
+    def is_majority(self, number: int) -> bool:
+        """Return whether a number of voters is a majority."""
+        return number > self.bounds.nodes // 2
+
+    def arrives(self, sender: int, receiver: int) -> bool:
+        """Return whether messages from one node to another arrive."""
+        return sender != receiver and self.nodes[receiver].is_up and (sender, receiver) not in self.cut
+
+    def can_fetch(self, follower: int, leader: int) -> bool:
+        """Return whether a node leads the epoch of another one, and messages arrive in both directions."""
+        source = self.nodes[leader]
+        if source.role != LEADER or source.epoch != self.nodes[follower].epoch:
+            return False
+        return self.arrives(follower, leader) and self.arrives(leader, follower)
+
+    def is_followed(self, leader: int) -> bool:
+        """Return whether a node leads an epoch, and a majority follows it and can fetch from it."""
+        own = self.nodes[leader]
+        if own.role != LEADER:
+            return False
+        others = [
+            number
+            for number, node in enumerate(self.nodes)
+            if (node.role, node.leader) == (FOLLOWER, leader) and self.can_fetch(number, leader)
+        ]
+        return self.is_majority(1 + len(others))
+
+
+def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Quorum]:
+    """Yield the initial state: all nodes have started for the first time."""
+    yield Quorum(
+        values=0,
+        cut=frozenset(),
+        spent=Spent(),
+        nodes=(Node(),) * bounds.nodes,
+        committed=(),
+        protocol=protocol,
+        bounds=bounds,
+    )

@@ -1,0 +1,271 @@
+"""KRaft's quorum: the known bugs by release, sizes next to those of another reading, and mistakes that are noticed.
+
+The figures are from our own runs, except those of `ANOTHER_READING`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterator
+
+import attrs
+import pytest
+
+from leadline.checker import Limits, Result, Spec, action
+from leadline.checker.engines import ENGINES
+from leadline.invariants.families.quorum import PROPERTIES, QUORUM
+from leadline.model.kafka.published import between
+from leadline.model.mistakes import Mistake
+from leadline.model.raft import elections
+from leadline.model.raft.bounds import nodes
+from leadline.model.raft.mistakes import MISTAKES, RIGHT_TOO, RULES_SHOWN_WITH
+from leadline.model.raft.protocols import Protocol
+from leadline.model.raft.releases import COLUMNS
+from leadline.model.raft.rules import RULES
+from leadline.model.raft.state import CANDIDATE, FOLLOWER, NONE, PROSPECTIVE, RESIGNED, UNATTACHED, Quorum
+from leadline.reports.loading import load_spec
+
+SAFETY = [item.name for item in PROPERTIES if not item.kind.is_witness]
+BASE = QUORUM.columns[-2]
+ONE_EPOCH = {"max_epoch": 1, "values": 0}
+
+
+def search(spec: str | Spec[Quorum], bounds: dict[str, int], properties: list[str], engine: str = "compiled") -> Result:
+    """Search until a property is violated."""
+    found: Spec[Quorum] = load_spec(spec) if isinstance(spec, str) else spec
+    return ENGINES[engine](found.with_bounds(bounds).with_properties(properties))
+
+
+def lengths(result: Result) -> dict[str, int]:
+    """The lengths of the traces of the violated properties. Without any, everything was searched."""
+    found = {item.property.name: len(item.traces[0]) for item in result.properties if item.traces}
+    assert found or result.exhausted
+    return found
+
+
+TICKETS = {
+    "KAFKA-12181": (
+        ONE_EPOCH | {"cuts": 1},
+        ["followers_accepted"],
+        {"2.8.2": {"followers_accepted": 7}, "3.0.0": {}},
+    ),
+    "KAFKA-14205: two leaders": (
+        ONE_EPOCH | {"disks": 1},
+        ["one_leader_per_epoch_of_quorum"],
+        {"3.9.0": {"one_leader_per_epoch_of_quorum": 6}, "4.4.0": {"one_leader_per_epoch_of_quorum": 8}},
+    ),
+    "KAFKA-14205: a committed record is lost": (
+        ONE_EPOCH | {"disks": 1},
+        ["quorum_leader_complete"],
+        {"3.9.0": {"quorum_leader_complete": 9}, "4.4.0": {"quorum_leader_complete": 10}},
+    ),
+    "an unreadable quorum-state file": (
+        ONE_EPOCH | {"files": 1},
+        ["one_leader_per_epoch_of_quorum"],
+        {"3.7.2": {"one_leader_per_epoch_of_quorum": 6}, "3.8.0": {}},
+    ),
+    "KAFKA-17333": (
+        {"max_epoch": 2, "values": 0, "restarts": 1},
+        ["active_controller_complete"],
+        {"3.7.0": {}, "3.7.1": {"active_controller_complete": 9}, "3.9.0": {}},
+    ),
+    "KAFKA-16164 (KIP-996)": (
+        ONE_EPOCH | {"links": 2},
+        ["isolated_voter_waits"],
+        {"3.9.2": {"isolated_voter_waits": 4}, "4.0.0": {}},
+    ),
+    "a former candidate restarts": (
+        ONE_EPOCH | {"restarts": 1},
+        ["halts"],
+        {"3.9.2": {}, "4.0.0": {"halts": 10}},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("ticket", "release"), [(ticket, release) for ticket, (*_, known) in TICKETS.items() for release in known]
+)
+def test_a_ticket_is_violated_where_it_was_and_holds_where_it_was_fixed(ticket: str, release: str) -> None:
+    bounds, properties, known = TICKETS[ticket]
+    assert lengths(search(f"quorum/{release}", bounds, properties)) == known[release]
+
+
+# --- sizes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("release", "bounds", "counts"),
+    [
+        ("2.8", {"max_epoch": 2, "values": 0}, (1_977, 5_779, 15)),
+        ("3.9.1", {"max_epoch": 2, "values": 0}, (2_139, 8_362, 13)),
+        ("4.0", {"max_epoch": 1}, (908, 2_707, 14)),
+        ("4.0", {"max_epoch": 2, "values": 0}, (6_158, 26_716, 17)),
+        ("3.9.1", ONE_EPOCH | {"nodes": 5}, (24_237, 197_971, 15)),
+    ],
+)
+def test_safety_holds_with_pinned_counts(release: str, bounds: dict[str, int], counts: tuple[int, int, int]) -> None:
+    result = search(f"quorum/{release}", bounds, SAFETY)
+    assert lengths(result) == {}
+    assert (result.statistics.distinct, result.statistics.generated, result.statistics.depth) == counts
+
+
+ANOTHER_READING = {
+    "nothing": (ONE_EPOCH, 682),
+    "a value": ({"max_epoch": 1, "values": 1}, 2_418),
+    "a resignation": ({"max_epoch": 1, "values": 1, "resignations": 1}, 4_274),
+}
+"""States of a model that somebody else made of the same sources, up to the names of voters. It also remembers who has
+refused a vote, gives an election up at once when a majority has refused, and begins elections in the last epoch, too.
+"""
+REFUSED = 100
+"""Added to the voters that refused, to keep them in the same set."""
+
+
+@action("", own=nodes, other=nodes)
+def ask(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+    """Ask for a vote or a pre-vote, as the other model does."""
+    node = state.nodes[own]
+    pre_vote = node.role == PROSPECTIVE
+    if own == other or node.role not in (CANDIDATE, PROSPECTIVE) or {other, other + REFUSED} & node.granted:
+        return
+    asked, error, granted = elections.handle_vote(state, own, other, pre_vote=pre_vote)
+    heard, counts = elections.answered(state.protocol, own, node, error, asked)
+    state = state.with_node(other, asked).with_node(own, heard)
+    if not counts or heard != node:
+        yield state
+        return
+    known = node.granted | {other if granted else other + REFUSED}
+    majority = state.bounds.nodes // 2 + 1
+    won = granted and 1 + sum(each < REFUSED for each in known) >= majority
+    lost = pre_vote and sum(each >= REFUSED for each in known) >= majority
+    if won and pre_vote and node.epoch == state.bounds.max_epoch:
+        yield state
+        return
+    state = state.with_node(own, attrs.evolve(node, granted=known))
+    if won:
+        state = elections.campaigning(state, own) if pre_vote else elections.leading(state, own)
+    elif lost and not granted:
+        state = state.with_node(own, node.entering(UNATTACHED if node.leader == NONE else FOLLOWER))
+    yield state
+
+
+@action("", own=nodes)
+def time_out_always(state: Quorum, own: int) -> Iterator[Quorum]:
+    """Let a timer pass, also in the last epoch."""
+    node = state.nodes[own]
+    if node.role in (UNATTACHED, FOLLOWER, CANDIDATE):
+        yield state.with_node(own, node.entering(PROSPECTIVE))
+    elif node.role == PROSPECTIVE:
+        yield state.with_node(own, node.entering(UNATTACHED if node.leader == NONE else FOLLOWER))
+    elif node.role == RESIGNED and node.epoch < state.bounds.max_epoch:
+        yield state.with_node(own, elections.unattached(node, node.epoch + 1))
+
+
+def canonical(state: Quorum) -> Hashable:
+    """The state up to the names of voters, with records that are known by their epochs."""
+    found = []
+    for order in itertools.permutations(range(state.bounds.nodes)):
+        names = {old: new for new, old in enumerate(order)} | {NONE: NONE}
+        names |= {old + REFUSED: new + REFUSED for new, old in enumerate(order)}
+        found.append(
+            tuple(
+                (
+                    *(node.role, node.epoch, names[node.leader], names[node.vote], node.high_watermark, node.fetched),
+                    tuple(record.epoch for record in node.log),
+                    tuple(sorted(names[each] for each in node.granted)),
+                    tuple(node.ends[old] for old in order) if node.ends else (),
+                )
+                for node in (state.nodes[old] for old in order)
+            )
+        )
+    return min(found), state.values, state.spent, tuple(record.epoch for record in state.committed)
+
+
+@pytest.mark.parametrize("name", ANOTHER_READING)
+def test_sizes_are_those_of_another_reading_of_the_same_sources(name: str) -> None:
+    bounds, expected = ANOTHER_READING[name]
+    spec: Spec[Quorum] = QUORUM.spec(COLUMNS[-1]).with_bounds(bounds)
+    replaced = {"ask_vote": ask, "time_out": time_out_always}
+    spec = attrs.evolve(spec, actions=[replaced.get(each.name, each) for each in spec.actions], optional=(), cut=None)
+    frontier = list(spec.initials())
+    seen = {canonical(state) for state in frontier}
+    while frontier:
+        state = frontier.pop()
+        for instance in spec.instances:
+            for after in instance.successors(state):
+                form = canonical(after)
+                if form not in seen:
+                    seen.add(form)
+                    frontier.append(after)
+    assert len(seen) == expected
+
+
+def test_the_engines_agree() -> None:
+    found = []
+    for engine in ("oracle", "compiled"):
+        spec = load_spec("quorum/3.9").with_bounds(ONE_EPOCH | {"disks": 1})
+        result = ENGINES[engine](spec.with_properties([*SAFETY, "quorum_recovers"]), Limits(keep_going=True))
+        counts = result.statistics
+        verdicts = [(item.property.name, item.verdict, len(item.traces)) for item in result.properties]
+        found.append((verdicts, counts.distinct, counts.generated, counts.depth))
+    assert found[0] == found[1]
+
+
+# --- liveness -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("release", ["2.8", "3.9.1", "4.0"])
+def test_a_leader_is_possible_again_after_a_death(release: str) -> None:
+    bounds = ONE_EPOCH | {"early": 0, "deaths": 1}
+    assert lengths(search(f"quorum/{release}", bounds, ["quorum_recovers"])) == {}
+
+
+def test_no_leader_is_possible_without_a_majority() -> None:
+    bounds = ONE_EPOCH | {"early": 0, "deaths": 2}
+    assert "quorum_recovers" in lengths(search("quorum/4.0", bounds, ["quorum_recovers"]))
+
+
+# --- mutants ------------------------------------------------------------------------------------------------------
+
+KILLED_BY: dict[str, set[str]] = {
+    "older-epoch-committed": {"quorum_leader_complete"},
+    "commits-at-epoch-start": {"quorum_leader_complete"},
+    "shorter-log-elected": {"quorum_leader_complete"},
+    "two-votes": {"one_leader_per_epoch_of_quorum", "quorum_log_matching"},
+    "file-not-written": {"one_leader_per_epoch_of_quorum", "quorum_log_matching", "halts"},
+    "leader-resumes": {"quorum_log_matching"},
+    "acknowledged-unflushed": {"quorum_leader_complete"},
+    "watermark-inherited": {"announced_watermark_monotonic"},
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=[each.name for each in MISTAKES])
+def test_a_mistake_is_noticed(mistake: Mistake) -> None:
+    found = lengths(search(QUORUM.with_mistake(mistake, BASE), dict(mistake.bounds), SAFETY))
+    assert set(found) == KILLED_BY[mistake.name]
+
+
+OTHERS = [(rule.name, other.name) for rule in RULES for other in rule.others(BASE.values[rule.name])]
+
+
+@pytest.mark.parametrize(("rule", "value"), OTHERS)
+def test_another_value_of_a_rule_is_noticed_or_does_no_harm(rule: str, value: str) -> None:
+    bounds = dict(RULES_SHOWN_WITH[rule, value])
+    found = lengths(search(QUORUM.spec(BASE.with_rules({rule: value})), bounds, SAFETY))
+    assert bool(found) != ((rule, value) in RIGHT_TOO)
+
+
+# --- the table of rules -------------------------------------------------------------------------------------------
+
+
+def test_rules_set_the_fields_of_a_protocol_once() -> None:
+    fields = [field for rule in RULES for field in rule.values[0].sets]
+    assert len(fields) == len(set(fields))
+    assert set(fields) <= set(Protocol.__annotations__)
+
+
+def test_every_published_release_with_kraft_is_a_name() -> None:
+    assert all(QUORUM.find(f"quorum/{version}") is not None for version in between("2.8.0", "4.4.0"))
+    assert QUORUM.find("quorum/2.7") is None
+    names = [name for column in QUORUM.columns for name in (column.name, *column.aliases)]
+    assert len(names) == len(set(names))
