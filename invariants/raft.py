@@ -136,8 +136,8 @@ def active_controller_complete(state: Quorum) -> Iterator[str]:
 def isolated_voter_waits(before: Quorum, after: Quorum) -> Iterator[str]:
     for number in range(before.bounds.nodes):
         was, now = before.nodes[number], after.nodes[number]
-        reached = sum(before.arrives(number, other) for other in range(before.bounds.nodes))
-        if now.role == CANDIDATE and now.epoch > was.epoch and not before.is_majority(1 + reached):
+        reached = [other for other in range(before.bounds.nodes) if before.arrives(number, other)]
+        if now.role == CANDIDATE and now.epoch > was.epoch and not before.has_majority(number, reached):
             yield f"node {number} reaches no majority, and is a candidate in epoch {now.epoch}"
 
 

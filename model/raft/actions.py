@@ -39,6 +39,8 @@ def ask_vote(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
     pre_vote = node.role == PROSPECTIVE
     if not (pre_vote or node.role == CANDIDATE) or other in node.granted or not state.arrives(own, other):
         return
+    if not any(number == other for number, _ in state.voters(own)):
+        return
     asked, error, granted = elections.handle_vote(state, own, other, pre_vote=pre_vote)
     after = state.with_node(other, asked)
     if state.arrives(other, own):
@@ -72,7 +74,7 @@ def fetch(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
     find the leader, if the release does that.
     """
     node = state.nodes[own]
-    asks = node.role == UNATTACHED and state.protocol.asks_when_unattached
+    asks = node.role == UNATTACHED and (state.protocol.asks_when_unattached or not state.is_voter(own))
     if (asks or (node.role == FOLLOWER and node.leader == other)) and state.arrives(own, other):
         after = replication.fetch(state, own, other)
         if after != state:
@@ -102,6 +104,8 @@ def timed_out(state: Quorum, own: int) -> Iterator[Quorum]:
     if node.epoch >= state.bounds.max_epoch:
         return
     if node.role in (UNATTACHED, FOLLOWER, CANDIDATE):
+        if not state.is_voter(own):
+            return
         if state.protocol.pre_votes:
             yield elections.elected(state.with_node(own, node.entering(PROSPECTIVE)), own)
         else:
@@ -109,7 +113,7 @@ def timed_out(state: Quorum, own: int) -> Iterator[Quorum]:
     elif node.role == PROSPECTIVE:
         yield state.with_node(own, node.entering(UNATTACHED if node.leader == NONE else FOLLOWER))
     elif node.role == RESIGNED:
-        if state.protocol.campaigns_after_resigning:
+        if state.protocol.campaigns_after_resigning and state.is_voter(own):
             yield elections.campaigning(state, own)
         else:
             yield state.with_node(own, elections.unattached(node, node.epoch + 1))
@@ -162,6 +166,44 @@ def flush(state: Quorum, own: int) -> Iterator[Quorum]:
         yield elections.flushed(state, own)
 
 
+# --- changes of voters --------------------------------------------------------------------------------------------
+
+
+@action("leader {own} adds or removes node {other} as a voter", own=nodes, other=nodes, effect="perturbing")
+def change_voters(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+    """An operator adds a voter that has caught up, or removes one (KIP-853). New voters count from the append on."""
+    if state.spent.changes >= state.bounds.changes or not may_change_voters(state, own):
+        return
+    node, voters, key = state.nodes[own], state.voters(own), state.key(other)
+    known = frozenset(each for each in voters if each[0] == other)
+    if known and voters != known:
+        changed = voters - known
+    elif not known and state.nodes[other].log == node.log:
+        changed = voters | {key}
+    else:
+        return
+    log = (*node.log, Record(node.epoch, own, voters=changed))
+    yield elections.after_append(state.having("changes").with_node(own, attrs.evolve(node, log=log)), own)
+
+
+def may_change_voters(state: Quorum, own: int) -> bool:
+    """Return whether a leader accepts a change of voters: if it has committed in its epoch, and the last change."""
+    node = state.nodes[own]
+    if node.role != LEADER:
+        return False
+    if state.protocol.changes_after_commit and not state.protocol.announces(node):
+        return False
+    return node.changes_committed or not state.protocol.one_change_at_a_time
+
+
+@action("leader {own} resigns, because it is no voter any more", own=nodes, effect="healing")
+def leave(state: Quorum, own: int) -> Iterator[Quorum]:
+    """A leader that was removed resigns when that is committed (`RemoveVoterHandler.highWatermarkUpdated`)."""
+    node = state.nodes[own]
+    if node.role == LEADER and not state.is_voter(own) and node.changes_committed:
+        yield state.with_node(own, node.entering(RESIGNED, leader=own))
+
+
 # --- perturbations ------------------------------------------------------------------------------------------------
 
 
@@ -192,9 +234,10 @@ def lose_power(state: Quorum, own: int) -> Iterator[Quorum]:
 
 @action("the disk of node {own} is replaced by an empty one", own=nodes, effect="perturbing")
 def replace_disk(state: Quorum, own: int) -> Iterator[Quorum]:
-    """A node starts with the same id and nothing on its disk (kraft.version 0, KAFKA-14205)."""
+    """A node starts with its id and nothing on its disk. With kraft.version 0, it is the same voter (KAFKA-14205)."""
     if state.spent.disks < state.bounds.disks and state.nodes[own].role != DEAD:
-        yield state.having("disks").with_node(own, Node(restarted=True))
+        empty = Node(restarted=True, directory=state.nodes[own].directory + 1 if state.bounds.dynamic else 0)
+        yield state.having("disks").with_node(own, empty)
 
 
 @action("node {own} starts, and its log is cut before its last record", own=nodes, effect="perturbing")
@@ -253,6 +296,8 @@ ACTIONS = (
     start_again,
     append,
     flush,
+    change_voters,
+    leave,
     resign,
     restart,
     lose_power,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from leadline.checker.bounds import bound
+from leadline.checker.bounds import bound, check
 
 NO_LIMIT = -1
 """The value of `Bounds.early` with which time-outs pass at any time, and are not counted."""
@@ -16,7 +16,12 @@ NO_LIMIT = -1
 class Bounds:
     """The limits that make the state space finite. They limit what disturbs the quorum, but not what it does then."""
 
-    nodes: int = bound(3, "controllers, which are all voters", at_least=1, at_most=5)
+    nodes: int = bound(3, "controllers", at_least=1, at_most=5)
+    observers: int = bound(0, "controllers, the last ones, that are no voters at first", at_least=0, at_most=4)
+    dynamic: bool = bound(
+        False, "kraft.version 1: voters are in the log, and known by their directories, too (KIP-853)"
+    )
+    changes: int = bound(0, "voters that are added or removed, with kraft.version 1", at_least=0, at_most=9)
     max_epoch: int = bound(2, "the last epoch in which an election may begin", at_least=1, at_most=9)
     values: int = bound(1, "records that leaders append, besides those that begin their epochs", at_least=0, at_most=9)
     early: int = bound(
@@ -31,11 +36,20 @@ class Bounds:
     deaths: int = bound(0, "nodes that stop for ever", at_least=0, at_most=9)
     links: int = bound(0, "directions of links that are cut, and may be restored", at_least=0, at_most=9)
 
+    @check("observers < nodes")
+    def _some_voters(self) -> bool:
+        return self.observers < self.nodes
+
+    @check("changes needs dynamic=true")
+    def _changes_are_dynamic(self) -> bool:
+        return self.dynamic or not self.changes
+
 
 @attrs.frozen(cache_hash=True)
 class Spent:
     """How often each perturbation that `Bounds` limits has happened."""
 
+    changes: int = 0
     early: int = 0
     restarts: int = 0
     resignations: int = 0

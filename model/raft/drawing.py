@@ -15,6 +15,9 @@ COMMITTED = "committed"
 
 def text_of(record: Record) -> str:
     """Return a record as in drawings: ``L0@1`` begins epoch 1 of node 0, and ``m0@1`` is the first value."""
+    if record.voters is not None:
+        names = ",".join(f"{number}{'+' * directory}" for number, directory in sorted(record.voters))
+        return f"V{names}@{record.epoch}"
     return f"L{record.leader}@{record.epoch}" if record.value == NONE else f"m{record.value}@{record.epoch}"
 
 
@@ -84,6 +87,7 @@ DRAWING = Drawing(
     rows=rows,
     arrivals=arrivals,
     events=events,
-    legend="L0@1: the record with which node 0 begins epoch 1; m0@1: a value that was appended in epoch 1; ┃ and HW: "
+    legend="L0@1: the record with which node 0 begins epoch 1; m0@1: a value that was appended in epoch 1; V0,1@1: "
+    "voters from there on; ┃ and HW: "
     "the high watermark that a node knows, ? if it knows none; vote: for whom a node voted in its epoch",
 )

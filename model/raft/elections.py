@@ -26,6 +26,7 @@ FENCED = "FENCED_LEADER_EPOCH"
 NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
 UNKNOWN_EPOCH = "UNKNOWN_LEADER_EPOCH"
 INVALID = "INVALID_REQUEST"
+INVALID_VOTER_KEY = "INVALID_VOTER_KEY"
 FINE = ""
 
 
@@ -123,6 +124,8 @@ def handle_vote(state: Quorum, candidate: int, voter: int, *, pre_vote: bool) ->
         return asked, FENCED, False
     if asking.epoch > asked.epoch:
         asked = unattached(asked, asking.epoch)
+    if state.key(voter) not in state.voters(candidate):
+        return asked, INVALID_VOTER_KEY, False
     if pre_vote:
         return asked, FINE, grants_pre_vote(asked, asking)
     if not grants_vote(state.protocol, asked, candidate, asking):
@@ -140,7 +143,7 @@ def with_grant(state: Quorum, own: int, voter: int) -> Quorum:
 def elected(state: Quorum, own: int) -> Quorum:
     """Return the state in which a node with a majority of pre-votes is a candidate, and one of votes the leader."""
     node = state.nodes[own]
-    if not state.is_majority(1 + len(node.granted)):
+    if not state.has_majority(own, node.granted):
         return state
     if node.role == PROSPECTIVE:
         return campaigning(state, own)
@@ -179,9 +182,9 @@ def with_high_watermark(state: Quorum, leader: int) -> Quorum:
     """Return the state in which a leader has advanced its high watermark as far as a majority has the records
     (`LeaderState.maybeUpdateHighWatermark`).
     """
-    node = state.nodes[leader]
-    ends = [node.flushed if number == leader else end for number, end in enumerate(node.ends)]
-    reached = sorted(ends, reverse=True)[state.bounds.nodes // 2]
+    node, voters = state.nodes[leader], state.voters(leader)
+    ends = [node.flushed if number == leader else node.ends[number] for number, _ in voters]
+    reached = sorted(ends, reverse=True)[len(voters) // 2]
     if reached < state.protocol.commits_from(node.epoch_start) or reached <= node.high_watermark:
         return state
     state = state.with_node(leader, attrs.evolve(node, high_watermark=reached))

@@ -18,6 +18,8 @@ DISTURBANCES = {
     "resign": ("node {own} resigns, and says that it leads until its epoch ends", "resigned"),
     "cut_link": ("messages from node {own} no longer reach node {other}", "link cut"),
     "restore_link": ("messages from node {own} reach node {other} again", "link restored"),
+    "change_voters": ("leader {own} adds or removes node {other}", "voters"),
+    "leave": ("leader {own} resigns, because it was removed", "resigned"),
     "check_quorum": ("no majority fetches from node {own}, and it resigns", "resigned"),
 }
 """What steps of actions mean: a sentence and a label, keyed by the name of the action."""

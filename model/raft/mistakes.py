@@ -74,6 +74,13 @@ MISTAKES: tuple[Mistake, ...] = (
         bounds={"max_epoch": 2, "values": 0, "power_losses": 1},
     ),
     Mistake(
+        name="two-changes",
+        sentence="a leader changes the voters although the change before is not committed",
+        source="KIP-853; Raft: single-server changes",
+        wrong={"one_change_at_a_time": False},
+        bounds={"max_epoch": 2, "values": 0, "dynamic": True, "changes": 2},
+    ),
+    Mistake(
         name="watermark-inherited",
         sentence="a new leader announces the high watermark that it knew as a follower",
         source="QuorumState.transitionToLeader: the leader does not retain the high watermark",
@@ -96,6 +103,8 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("exception", "thread"): "no exception is thrown within these bounds",
     ("exception", "process"): "no exception is thrown within these bounds",
     ("unreadable_file", "fatal"): "a node that does not start votes for nobody",
+    ("voters", "static"): "voters do not change within these bounds",
+    ("voters", "dynamic"): "voters do not change within these bounds",
     ("controller_told", "epoch-start"): "it has consumed all records before its epoch (KAFKA-15345)",
     ("controller_told", "own-record"): "it has consumed all records before its epoch",
 }

@@ -30,6 +30,9 @@ class Protocol:
         end_may_fall: whether a voter may fetch from an earlier offset than before.
         exits: whether an exception in the thread of the quorum ends the process, so that it is started again.
         rebuilds_file: whether a node starts with an unreadable quorum-state file, as if it had none.
+        changes_voters: whether voters can be added and removed (KIP-853).
+        one_change_at_a_time: whether a change of voters waits until the one before is committed.
+        changes_after_commit: whether a change of voters waits until the leader has committed a record of its epoch.
         is_told: returns whether the node's controller has been told that it leads.
         resumes: whether a node that led an epoch leads it again after a restart.
         flushes_first: whether a follower flushes its log before it fetches again.
@@ -51,7 +54,10 @@ class Protocol:
     end_may_fall: bool
     exits: bool
     rebuilds_file: bool
+    changes_voters: bool
     is_told: Callable[[Node], bool]
+    one_change_at_a_time: bool = True
+    changes_after_commit: bool = True
     resumes: bool = False
     flushes_first: bool = True
     commits_from: Callable[[int], int] = lambda start: start + 1

@@ -52,7 +52,8 @@ def accepts_offset(state: Quorum, own: int, leader: int) -> bool:
 def acknowledged(state: Quorum, own: int, leader: int) -> Quorum:
     """Return the state in which a leader knows the end of a follower's log, which is all that it acknowledges."""
     source, end = state.nodes[leader], len(state.nodes[own].log)
-    if source.ends[own] == end:
+    directories = {directory for number, directory in state.voters(leader) if number == own}
+    if source.ends[own] == end or not directories <= {state.key(own)[1]}:
         return state
     ends = (*source.ends[:own], end, *source.ends[own + 1 :])
     return with_high_watermark(state.with_node(leader, attrs.evolve(source, ends=ends)), leader)

@@ -137,6 +137,14 @@ RULES = (
         ),
     ),
     Rule(
+        "voters",
+        "whether voters can be added and removed, with kraft.version 1",
+        (
+            Value("static", "no", "2.8 to 3.8: controller.quorum.voters", {"changes_voters": False}),
+            Value("dynamic", "yes", "KIP-853, KAFKA-14094; 3.9.0", {"changes_voters": True}),
+        ),
+    ),
+    Rule(
         "controller_told",
         "when the controller is told that its node leads",
         (

@@ -6,10 +6,11 @@ vote, before it enters any role but Prospective and Resigned, neither of which c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import attrs
 
+from leadline.checker.errors import SpecError
 from leadline.checker.state import component, constant, history
 from leadline.model.raft.bounds import Bounds, Spent
 from leadline.model.raft.protocols import Protocol
@@ -28,6 +29,10 @@ DEAD = "dead"
 STOPPED = (HALTED, DEAD)
 
 
+Voters = frozenset[tuple[int, int]]
+"""Voters, as pairs of node and directory. Directories are 0 with kraft.version 0, which does not know them."""
+
+
 @attrs.frozen(cache_hash=True)
 class Record:
     """A record of the metadata log.
@@ -35,12 +40,15 @@ class Record:
     Attributes:
         epoch: the epoch of the leader that appended it.
         leader: the leader that appended it.
-        value: the number of the value, or `NONE` for the LeaderChange record with which a leader begins its epoch.
+        value: the number of the value, or `NONE` for another record. One without voters is the LeaderChange record with
+            which a leader begins its epoch.
+        voters: the voters from this record on, or None if it does not change them.
     """
 
     epoch: int
     leader: int
     value: int = NONE
+    voters: Voters | None = None
 
 
 Log = tuple[Record, ...]
@@ -62,6 +70,7 @@ class Node:
         granted: the nodes that granted a candidate their vote, or a prospective one their pre-vote.
         ends: for a leader, the offset from which each node fetched last, or `NONE`. Empty in other roles.
         restarted: whether it is in this role since its start.
+        directory: how often its disk was replaced.
     """
 
     role: str = UNATTACHED
@@ -75,6 +84,7 @@ class Node:
     granted: frozenset[int] = frozenset()
     ends: tuple[int, ...] = ()
     restarted: bool = False
+    directory: int = 0
 
     @property
     def is_up(self) -> bool:
@@ -90,6 +100,11 @@ class Node:
     def epoch_start(self) -> int:
         """For a leader, the offset of the record with which its epoch begins."""
         return sum(record.epoch < self.epoch for record in self.log)
+
+    @property
+    def changes_committed(self) -> bool:
+        """Whether all changes of voters in its log are below its high watermark."""
+        return all(record.voters is None for record in self.log[self.high_watermark :])
 
     def entering(self, role: str, **fields: object) -> Node:
         """Return the node in another role. What it knew only in its former role is gone."""
@@ -128,9 +143,26 @@ class Quorum:
         """Return the state with a node replaced."""
         return attrs.evolve(self, nodes=(*self.nodes[:number], node, *self.nodes[number + 1 :]))
 
-    def is_majority(self, number: int) -> bool:
-        """Return whether a number of voters is a majority."""
-        return number > self.bounds.nodes // 2
+    def key(self, number: int) -> tuple[int, int]:
+        """Return how voters know a node: with kraft.version 1, by its directory, too."""
+        return (number, self.nodes[number].directory if self.bounds.dynamic else 0)
+
+    def voters(self, number: int) -> Voters:
+        """Return the voters that a node knows: those of the last record in its log, which need not be committed."""
+        found = frozenset((each, 0) for each in range(self.bounds.nodes - self.bounds.observers))
+        if self.bounds.dynamic:
+            for record in self.nodes[number].log:
+                found = found if record.voters is None else record.voters
+        return found
+
+    def is_voter(self, number: int) -> bool:
+        """Return whether a node is a voter, as far as it knows."""
+        return self.key(number) in self.voters(number)
+
+    def has_majority(self, number: int, others: Collection[int]) -> bool:
+        """Return whether a node and others are a majority of the voters that the node knows."""
+        voters = self.voters(number)
+        return sum(each in others or self.key(number) == (each, n) for each, n in voters) > len(voters) // 2
 
     def arrives(self, sender: int, receiver: int) -> bool:
         """Return whether messages from one node to another arrive."""
@@ -153,11 +185,17 @@ class Quorum:
             for number, node in enumerate(self.nodes)
             if (node.role, node.leader) == (FOLLOWER, leader) and self.can_fetch(number, leader)
         ]
-        return self.is_majority(1 + len(others))
+        return self.has_majority(leader, others)
 
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Quorum]:
-    """Yield the initial state: all nodes have started for the first time."""
+    """Yield the initial state: all nodes have started for the first time.
+
+    Raises:
+        SpecError: if the release has no kraft.version 1, and the bounds have.
+    """
+    if bounds.dynamic and not protocol.changes_voters:
+        raise SpecError(f"quorum/{protocol.name} has no kraft.version 1 (dynamic), which Kafka has since 3.9.0")
     yield Quorum(
         values=0,
         cut=frozenset(),

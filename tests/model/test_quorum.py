@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterator
+from typing import Any
 
 import attrs
 import pytest
 
-from leadline.checker import Limits, Result, Spec, action
+from leadline.checker import Limits, Result, Spec, SpecError, Verdict, action, witness
 from leadline.checker.engines import ENGINES
 from leadline.invariants.families.quorum import PROPERTIES, QUORUM
 from leadline.model.kafka.published import between
@@ -30,10 +31,10 @@ BASE = QUORUM.columns[-2]
 ONE_EPOCH = {"max_epoch": 1, "values": 0}
 
 
-def search(spec: str | Spec[Quorum], bounds: dict[str, int], properties: list[str], engine: str = "compiled") -> Result:
+def search(spec: str | Spec[Any], bounds: dict[str, int], properties: list[str]) -> Result:
     """Search until a property is violated."""
-    found: Spec[Quorum] = load_spec(spec) if isinstance(spec, str) else spec
-    return ENGINES[engine](found.with_bounds(bounds).with_properties(properties))
+    found = load_spec(spec) if isinstance(spec, str) else spec
+    return ENGINES["compiled"](found.with_bounds(bounds).with_properties(properties))
 
 
 def lengths(result: Result) -> dict[str, int]:
@@ -43,7 +44,7 @@ def lengths(result: Result) -> dict[str, int]:
     return found
 
 
-TICKETS = {
+TICKETS: dict[str, tuple[dict[str, int], list[str], dict[str, dict[str, int]]]] = {
     "KAFKA-12181": (
         ONE_EPOCH | {"cuts": 1},
         ["followers_accepted"],
@@ -58,6 +59,11 @@ TICKETS = {
         ONE_EPOCH | {"disks": 1},
         ["quorum_leader_complete"],
         {"3.9.0": {"quorum_leader_complete": 9}, "4.4.0": {"quorum_leader_complete": 10}},
+    ),
+    "KAFKA-14205, kraft.version 1": (
+        ONE_EPOCH | {"disks": 1, "dynamic": True},
+        ["one_leader_per_epoch_of_quorum", "quorum_leader_complete"],
+        {"3.9.0": {}},
     ),
     "an unreadable quorum-state file": (
         ONE_EPOCH | {"files": 1},
@@ -109,7 +115,7 @@ def test_safety_holds_with_pinned_counts(release: str, bounds: dict[str, int], c
     assert (result.statistics.distinct, result.statistics.generated, result.statistics.depth) == counts
 
 
-ANOTHER_READING = {
+ANOTHER_READING: dict[str, tuple[dict[str, int], int]] = {
     "nothing": (ONE_EPOCH, 682),
     "a value": ({"max_epoch": 1, "values": 1}, 2_418),
     "a resignation": ({"max_epoch": 1, "values": 1, "resignations": 1}, 4_274),
@@ -185,7 +191,7 @@ def canonical(state: Quorum) -> Hashable:
 def test_sizes_are_those_of_another_reading_of_the_same_sources(name: str) -> None:
     bounds, expected = ANOTHER_READING[name]
     spec: Spec[Quorum] = QUORUM.spec(COLUMNS[-1]).with_bounds(bounds)
-    replaced = {"ask_vote": ask, "time_out": time_out_always}
+    replaced: dict[str, Any] = {"ask_vote": ask, "time_out": time_out_always}
     spec = attrs.evolve(spec, actions=[replaced.get(each.name, each) for each in spec.actions], optional=(), cut=None)
     frontier = list(spec.initials())
     seen = {canonical(state) for state in frontier}
@@ -209,6 +215,51 @@ def test_the_engines_agree() -> None:
         verdicts = [(item.property.name, item.verdict, len(item.traces)) for item in result.properties]
         found.append((verdicts, counts.distinct, counts.generated, counts.depth))
     assert found[0] == found[1]
+
+
+# --- changes of voters --------------------------------------------------------------------------------------------
+
+TWO_LEADERS_CHANGE_VOTERS = (
+    *("time_out(own=0)", "ask_vote(own=0, other=1)", "ask_vote(own=0, other=2)", "change_voters(own=0, other=3)"),
+    *("time_out(own=2)", "ask_vote(own=2, other=1)", "ask_vote(own=2, other=3)", "change_voters(own=2, other=0)"),
+    *("begin_epoch(own=2, other=3)", *["fetch(own=3, other=2)"] * 3),
+    *("begin_epoch(own=0, other=1)", "time_out(own=0)", "ask_vote(own=0, other=1)"),
+)
+"""Raft's bug: a leader changes the voters and commits nothing, the next one does so, too, and the first is elected."""
+FOUR_NODES = {"nodes": 4, "max_epoch": 3, "values": 0, "dynamic": True, "changes": 2}
+
+
+@pytest.mark.parametrize("after_commit", [True, False])
+def test_voters_change_only_after_a_leader_has_committed_in_its_epoch(after_commit: bool) -> None:
+    protocol = attrs.evolve(BASE.protocol(), changes_after_commit=after_commit)
+    spec: Spec[Quorum] = QUORUM.spec(BASE, protocol).with_bounds(FOUR_NODES)
+    instances = {str(instance): instance for instance in spec.instances}
+    (state,) = spec.initials()
+    for name in TWO_LEADERS_CHANGE_VOTERS:
+        found = list(instances[name].successors(state))
+        if after_commit and name.startswith("change_voters"):
+            assert found == []
+            return
+        (state,) = found
+    complete = next(item for item in spec.properties if item.name == "quorum_leader_complete")
+    assert not complete(state)
+
+
+def test_a_voter_is_added_and_removed() -> None:
+    bounds = ONE_EPOCH | {"observers": 1, "dynamic": True, "changes": 2}
+    spec: Spec[Quorum] = QUORUM.spec(BASE).with_bounds(bounds)
+    voters = witness("the voters have changed twice")(twice_changed)
+    result = ENGINES["compiled"](attrs.evolve(spec, properties=[*spec.properties, voters]))
+    assert result.verdict is Verdict.HOLDS
+
+
+def twice_changed(state: Quorum) -> bool:
+    return sum(record.voters is not None for record in state.committed) > 1
+
+
+def test_a_release_without_kraft_version_1_refuses_it() -> None:
+    with pytest.raises(SpecError, match="since 3"):
+        search("quorum/3.8", {"dynamic": True}, SAFETY)
 
 
 # --- liveness -----------------------------------------------------------------------------------------------------
@@ -235,6 +286,7 @@ KILLED_BY: dict[str, set[str]] = {
     "file-not-written": {"one_leader_per_epoch_of_quorum", "quorum_log_matching", "halts"},
     "leader-resumes": {"quorum_log_matching"},
     "acknowledged-unflushed": {"quorum_leader_complete"},
+    "two-changes": {"quorum_leader_complete"},
     "watermark-inherited": {"announced_watermark_monotonic"},
 }
 
