@@ -19,6 +19,8 @@ from leadline.model.kafka.published import between
 from leadline.model.mistakes import Mistake
 from leadline.model.raft import elections
 from leadline.model.raft.bounds import nodes
+from leadline.model.raft.drawing import rows
+from leadline.model.raft.explanation import events
 from leadline.model.raft.mistakes import MISTAKES, RIGHT_TOO, RULES_SHOWN_WITH
 from leadline.model.raft.protocols import Protocol
 from leadline.model.raft.releases import COLUMNS
@@ -75,6 +77,11 @@ TICKETS: dict[str, tuple[dict[str, int], list[str], dict[str, dict[str, int]]]] 
         ["active_controller_complete"],
         {"3.7.0": {}, "3.7.1": {"active_controller_complete": 9}, "3.9.0": {}},
     ),
+    "KAFKA-15489": (
+        ONE_EPOCH | {"early": 0, "deaths": 2},
+        ["isolated_leader_resigns"],
+        {"3.6.2": {"isolated_leader_resigns": 5}, "3.7.0": {}},
+    ),
     "KAFKA-16164 (KIP-996)": (
         ONE_EPOCH | {"links": 2},
         ["isolated_voter_waits"],
@@ -94,6 +101,22 @@ TICKETS: dict[str, tuple[dict[str, int], list[str], dict[str, dict[str, int]]]] 
 def test_a_ticket_is_violated_where_it_was_and_holds_where_it_was_fixed(ticket: str, release: str) -> None:
     bounds, properties, known = TICKETS[ticket]
     assert lengths(search(f"quorum/{release}", bounds, properties)) == known[release]
+
+
+def test_the_explanation_names_the_belief_that_is_out_of_date() -> None:
+    result = search("quorum/4.0", ONE_EPOCH | {"restarts": 1}, ["halts"])
+    (trace,) = (trace for item in result.properties for trace in item.traces)
+    told = [event.text for event in events(list(trace.steps))]
+    assert told[-1].startswith("node 1 stops by itself: it voted for itself in epoch 1")
+    assert "node 0 leads epoch 1, with the votes of [0, 2]" in told
+    last = rows(trace.states[-1])
+    assert {name: row.columns.get("role") for name, row in last.items()} == {
+        "node 0": "leader",
+        "node 1": "halted",
+        "node 2": "unattached",
+        "committed": None,
+    }
+    assert last["node 1"].columns["log"] == "L0@1"
 
 
 # --- sizes --------------------------------------------------------------------------------------------------------
