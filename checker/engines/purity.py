@@ -93,15 +93,15 @@ class Purity(Generic[S]):
             return
         self._next = self._offered if self._offered < ALWAYS else int(GROWTH * self._offered)
         check_state(state, self.spec.initials()[0])
-        before, contents = fresh(state), key(state)
-        once, of_twin = self._outcomes(state, before), self._of_twin(fresh(state), before)
+        copy, contents = fresh(state), key(state)
+        once, of_twin = self._outcomes(state, copy), self._of_twin(copy, state)
         if self._difference(once, of_twin):
-            self._compare(once, self._outcomes(state, before), "the same state gave different {}")
+            self._compare(once, self._outcomes(state, fresh(state)), "the same state gave different {}")
         if key(state) != contents:
             raise SpecError("a constant of the state was changed: actions and properties must not change states")
         for twin in (_reordered(state, lambda items: frozenset(items[::-1])), _reordered(state, _from_set)):
             if twin is not state:
-                self._compare(once, self._of_twin(twin, before), BY_ORDER)
+                self._compare(once, self._of_twin(twin, state), BY_ORDER)
         self._compare(once, of_twin, BY_IDENTITY)  # last, because the sets of a copy can have another order
         if self._offered.bit_count() == 1 and len(self._kept) < KEPT:
             self._kept.append((state, once))
@@ -115,13 +115,13 @@ class Purity(Generic[S]):
         for state, once in self._kept:
             self._compare(once, self._outcomes(state, state), LATER)
 
-    def _of_twin(self, twin: S, before: S) -> Outcomes[S]:
-        """Return the results for a state that equals `before`. Its functions have not changed the state itself, so what
-        they do to an equal one is compared only once, after all calls.
+    def _of_twin(self, twin: S, state: S) -> Outcomes[S]:
+        """Return the results for an equal state. The functions have left the state itself unchanged, so what they do to
+        an equal one is compared only once, after all calls.
         """
         found = self._outcomes(twin, twin)
-        if twin != before:
-            self._outcomes(fresh(before), before)  # names the function
+        if twin != state:
+            self._outcomes(fresh(state), state)  # names the function
             raise SpecError("a copy of a state was changed: actions and properties must not change states")
         return found
 
