@@ -119,7 +119,6 @@ def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None
     The function `leadline.invariants.promises.violations` determines which violation is the first.
 
     Parameters:
-        result: the result of a search.
         seconds: the time limit in seconds.
         progress: a function that is called regularly with the counts of the current search.
 

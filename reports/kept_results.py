@@ -56,7 +56,6 @@ class KeptResults:
         other data now.
 
         Parameters:
-            limits: the limits of the search.
             search: makes the search.
 
         Raises:

@@ -354,7 +354,6 @@ class MatrixCell:
 
         Parameters:
             item: the result for the property.
-            result: the result of the search.
             configuration: the configuration that was searched.
             rests_on: the names of the witnesses on which *holds* rests.
         """
@@ -396,7 +395,6 @@ class MatrixCell:
         """Make a cell that shows the number of distinct states, and the ratio of this number to that of another search.
 
         Parameters:
-            result: the result of the search.
             base: the result to compare with. If it is `result`, no ratio is shown.
         """
         distinct = result.statistics.distinct

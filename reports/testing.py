@@ -35,7 +35,6 @@ def assert_holds(
     Parameters:
         spec: the spec, or its name as for `leadline explore`.
         properties: the names of the properties to check. By default, all properties of the spec.
-        limits: the limits of the search.
         allow_incomplete: true if the test should also pass when the search reaches a limit without finding a violation.
         bounds: the bounds that differ from the bounds of the spec.
 
@@ -75,9 +74,7 @@ def assert_violated(
 
     Parameters:
         spec: the spec, or its name as for `leadline explore`.
-        name: the name of the property.
         length: the expected number of states in a shortest counterexample, or None for any number.
-        limits: the limits of the search.
         bounds: the bounds that differ from the bounds of the spec.
 
     Returns:
@@ -124,7 +121,6 @@ def assert_not_violated(
         spec: the spec, or its name as for `leadline fuzz`.
         settings: the settings of the search, such as the number of behaviours and the seed.
         properties: the names of the properties to check. By default, all properties of the spec.
-        limits: the limits of the search.
         bounds: the bounds that differ from the bounds of the spec.
 
     Returns:

@@ -217,7 +217,6 @@ class Metadata:
         """Return a topic's smallest value of ``min.insync.replicas`` between two offsets of the metadata log.
 
         Parameters:
-            topic: the name of the topic.
             since, until: the first offset, and the offset after the last one.
 
         Returns:

@@ -188,7 +188,6 @@ def save_traces(result: Result, folder: Path, attempt: Attempts) -> dict[str, li
     """Write all counterexamples in a result to a folder.
 
     Parameters:
-        result: the result of a search.
         folder: the folder, which must exist.
         attempt: collects the errors.
 

@@ -46,9 +46,7 @@ def run(
 
     Parameters:
         search: a function that runs the search. Its argument is a callback that receives the progress.
-        engine: the name of the search engine.
         settings: the settings of the engine, which the heading shows.
-        files: the files for the result.
         trace_out: the folder to which the counterexamples are written, or None to write none.
         diagnosis_seconds: the time limit in seconds for finding the cause of a violation, or 0 to skip this step.
 
@@ -78,7 +76,6 @@ def report(result: Result, files: Files, trace_out: Path | None, diagnosis: Diag
     """Show a result, and then write the requested files. If one file cannot be written, the others are still written.
 
     Parameters:
-        files: the files for the result.
         trace_out: the folder to which the counterexamples are written, or None to write none.
         diagnosis: the cause of the first violation, or None if no diagnosis was requested.
 

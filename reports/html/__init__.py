@@ -124,7 +124,6 @@ def chapter(number: int, story: Story, note: str = "", is_witness: bool = False,
     Parameters:
         number: the number of the trace on the page, from 1.
         story: the trace.
-        note: a note on the trace.
         is_witness: true if the trace shows a witness and is not a counterexample.
         link: a function that returns the address of the page that shows the state after a step, or None if there is no
             server.
@@ -203,7 +202,6 @@ def rendered(template: str, **values: object) -> str:
     """Render a template from this module's folder, and return the result.
 
     Parameters:
-        template: the file name of the template.
         values: the values of the variables in the template, keyed by name.
     """
     environment = Environment(

@@ -327,7 +327,6 @@ class Archive:
         """Return the spec with which the archive searches a release for a bug. Its only property is the bug's property.
 
         Parameters:
-            name: the name of the release.
             rules: rules to change in the release, with their values.
         """
         column = _column(name)

@@ -77,7 +77,6 @@ def known_bugs_within(spec: Spec[Any], name: str) -> tuple[KnownBug, ...]:
     Parameters:
         spec: the spec with the bounds of the search. If the spec is not a release, the archive is not read and the
             result is empty.
-        name: the name of the property.
     """
     if spec.column is None or not spec.column.versions:
         return ()

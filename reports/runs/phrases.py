@@ -79,8 +79,6 @@ def property_verdict(kind: Kind, verdict: Verdict, premise: bool | None = None) 
     """Return the verdict on a property in words, such as "holds", or "shown" for a witness.
 
     Parameters:
-        kind: the kind of the property.
-        verdict: the verdict on the property.
         premise: whether the premise of the property was true in any state, or None if the property has no premise.
     """
     if not kind.is_witness:

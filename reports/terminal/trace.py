@@ -95,7 +95,6 @@ def side_by_side(left: Story, right: Story, *, first_number: int, plain: bool) -
     """Return the view of two traces in two columns. States with the same number are side by side.
 
     Parameters:
-        left: the left trace.
         right: the right trace, which may have a different length.
         first_number: the number of the first state in both traces.
         plain: true to mark changed cells with a star instead of a colour.

@@ -43,7 +43,6 @@ def space_time(rows: Sequence[Rows], trace: Trace[object] | None = None) -> Spac
     """Return the space-time diagram of a trace.
 
     Parameters:
-        rows: the rows of each state.
         trace: the trace, or None if its spec is not available. There are then no messages.
     """
     sent = deliveries(trace) if trace is not None else ()

@@ -27,7 +27,6 @@ class LiveReplay(Listener):
 
     Parameters:
         out: the console.
-        plan: the plan of the replay.
         model: the name of the spec that the brokers are compared with.
     """
 

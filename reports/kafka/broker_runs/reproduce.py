@@ -76,7 +76,6 @@ def run(plan: AnyPlan, release: BrokerRelease, folder: Path, listener: Listener)
     """Replay a plan on real brokers, and record all frames in the file ``recording.jsonl``.
 
     Parameters:
-        release: the release of the brokers.
         folder: the folder to create, which will contain the logs, disks and recording.
         listener: the object to notify of each step.
     """

@@ -103,7 +103,6 @@ def fixed_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broker
     version, because producers send different requests with a different version.
 
     Parameters:
-        affected: the affected release.
         name: the requested release, or None for the first release with the fix.
 
     Raises:
@@ -136,7 +135,6 @@ def schedules_of(
 
     Parameters:
         archive: the archive that contains the bug.
-        affected: an affected release.
         fixed: a release with the fix, on which the control replay runs. If there is none, the control replay runs on
             the affected release, without the decisive event.
         search: a function that returns the counterexample for a search.

@@ -105,12 +105,10 @@ def conformance_report(
     """Check a recording against specs.
 
     Parameters:
-        path: the path of the recording.
         spec: the name of a spec, or None for all releases with the same kind of controller as the recording.
         partition: the partition, such as ``t-0``, or None if the recording has only one.
         rules: whether to determine which rules the recording confirms. This requires a spec, or a recording that names
             its release.
-        limits: the limits of the search.
         keeps_logs: whether the states in the results contain whole logs, which the page shows.
         progress: a function that is called with the name of each spec before the recording is checked against it.
 

@@ -105,7 +105,6 @@ def planned_walks(
     behaviours do not confirm.
 
     Parameters:
-        release: the release of the brokers.
         steps: the maximum number of steps.
         candidates: the number of behaviours to choose from, or None for the default.
         known: the names of rules that need not be confirmed.
@@ -158,11 +157,9 @@ def drive(
     """Run real brokers, and check each recording.
 
     Parameters:
-        release: the release of the brokers.
         folder: an empty folder. Each run creates a subfolder for its files, which include ``recording.jsonl``.
         walks: the number of random behaviours of the model to execute.
         disturbed: the number of runs in which brokers are disturbed at random.
-        limits: the limits of the search.
         seconds: how long brokers are disturbed in each run, in seconds on an idle machine.
 
     Raises:
