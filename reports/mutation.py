@@ -298,11 +298,7 @@ class Report:
 
     @property
     def notes(self) -> Iterator[str]:
-        """Sentences about properties that the original spec violates, and properties whose premise is never true."""
-        for each in self.originals:
-            if each.left_out:
-                where = f" with {each.changes}" if each.changes else ""
-                yield f"not used, as the original does not satisfy them{where}: {', '.join(each.left_out)}"
+        """A sentence about properties whose premise is never true in the original spec."""
         if self.vacuous:
             yield f"vacuous in the original, where their premises are never true: {', '.join(self.vacuous)}"
 
