@@ -33,7 +33,7 @@ def hw_monotonic(before: PartitionView, after: PartitionView) -> Iterator[Compla
 
     This property is kept in the `atomic` family because of the protocols before KIP-101. With leader epochs, no member
     of the ISR truncates below a high watermark, so the high watermark would not decrease even if the leader did not
-    compare it with the previous value. In the `kafka` family, one deliberately wrong rule violates only this property.
+    compare it with the previous value. In the `rpc` family, one deliberately wrong rule violates only this property.
     """
     for broker, replica in before.believed_leaders():
         for _, later in after.replicas_of((broker,)):

@@ -358,7 +358,6 @@ ALONE: list[tuple[str, str, tuple[str, ...]]] = [
     ),
     ("isr_members_active", "rule isr_eligibility: active-incarnation => any", ()),
     ("hw_within_log", "mistake hw-not-capped", ()),
-    ("hw_monotonic", "mistake hw-may-fall", ()),
     (
         "follower_log_is_prefix",
         "rule same_leader: truncates => goes-on",
