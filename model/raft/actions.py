@@ -264,6 +264,19 @@ def lose_file(state: Quorum, own: int) -> Iterator[Quorum]:
             yield after.with_node(own, lost.entering(DEAD))
 
 
+@action("node {own} starts, and its configuration lacks voter {other}", own=nodes, other=nodes, effect="perturbing")
+def change_configuration(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+    """controller.quorum.voters is changed on one node. To 3.7, it does not start with other voters than before."""
+    node = state.nodes[own]
+    if state.spent.configurations < state.bounds.configurations and node.is_up and other not in {own, *node.unlisted}:
+        after = state.having("configurations")
+        if state.protocol.compares_voters:
+            yield after.with_node(own, node.entering(DEAD))
+        else:
+            unlisted = node.unlisted | {other}
+            yield elections.started(after, own, attrs.evolve(node, flushed=len(node.log), unlisted=unlisted))
+
+
 @action("node {own} stops for ever", own=nodes, effect="perturbing")
 def die(state: Quorum, own: int) -> Iterator[Quorum]:
     """A node stops, and is not started again."""
@@ -304,6 +317,7 @@ ACTIONS = (
     replace_disk,
     cut_log,
     lose_file,
+    change_configuration,
     die,
     cut_link,
     restore_link,

@@ -33,6 +33,7 @@ class Bounds:
     disks: int = bound(0, "nodes that lose their disk, and start with an empty one", at_least=0, at_most=9)
     cuts: int = bound(0, "logs that are cut at a start, as at a record with a wrong checksum", at_least=0, at_most=9)
     files: int = bound(0, "quorum-state files that become unreadable", at_least=0, at_most=9)
+    configurations: int = bound(0, "starts with one voter less in controller.quorum.voters", at_least=0, at_most=9)
     deaths: int = bound(0, "nodes that stop for ever", at_least=0, at_most=9)
     links: int = bound(0, "directions of links that are cut, and may be restored", at_least=0, at_most=9)
 
@@ -40,9 +41,13 @@ class Bounds:
     def _some_voters(self) -> bool:
         return self.observers < self.nodes
 
-    @check("changes needs dynamic=true")
+    @check("dynamic=true if there are changes")
     def _changes_are_dynamic(self) -> bool:
         return self.dynamic or not self.changes
+
+    @check("dynamic=false if configurations change")
+    def _configurations_are_static(self) -> bool:
+        return not (self.dynamic and self.configurations)
 
 
 @attrs.frozen(cache_hash=True)
@@ -57,6 +62,7 @@ class Spent:
     disks: int = 0
     cuts: int = 0
     files: int = 0
+    configurations: int = 0
     deaths: int = 0
     links: int = 0
 

@@ -37,7 +37,7 @@ def _node(state: Quorum, number: int) -> Row:
     kind = "pre-votes" if node.role == PROSPECTIVE else "votes"
     return Row(
         badges=[node.role, f"epoch {node.epoch}", f"leader {leader}", *([f"{kind} of {granted}"] if granted else [])],
-        standing=[f"on disk: epoch {node.epoch}, {_file(node)}"],
+        standing=[f"on disk: epoch {node.epoch}, {_file(node)}", *_unlisted(node)],
         columns={
             "role": node.role,
             "epoch": str(node.epoch),
@@ -45,12 +45,17 @@ def _node(state: Quorum, number: int) -> Row:
             "vote": vote,
             "granted": granted or "-",
             "log": _log(node.log, node.high_watermark),
+            **({"not configured": " ".join(map(str, sorted(node.unlisted)))} if state.bounds.configurations else {}),
             "HW": str(node.high_watermark) if node.high_watermark else "?",
         },
         cells=_cells(node.log),
         marks=[Mark("HW", node.high_watermark)] if node.high_watermark else [],
         up=node.is_up,
     )
+
+
+def _unlisted(node: Node) -> list[str]:
+    return [f"not configured: {', '.join(map(str, sorted(node.unlisted)))}"] if node.unlisted else []
 
 
 def _file(node: Node) -> str:

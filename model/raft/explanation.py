@@ -14,6 +14,7 @@ DISTURBANCES = {
     "replace_disk": ("node {own} gets an empty disk: it forgets its epoch, its vote and its log", "disk replaced"),
     "cut_log": ("node {own} starts, and its log is cut before its last record", "cut"),
     "lose_file": ("node {own} cannot read its quorum-state file", "file lost"),
+    "change_configuration": ("node {own} starts without voter {other} in its configuration", "configured"),
     "die": ("node {own} stops for ever", "dead"),
     "resign": ("node {own} resigns, and says that it leads until its epoch ends", "resigned"),
     "cut_link": ("messages from node {own} no longer reach node {other}", "link cut"),

@@ -46,6 +46,7 @@ _RELEASES: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
             "earlier_offset": "refused",
             "exception": "thread",
             "unreadable_file": "deleted",
+            "configured_voters": "compared",
             "voters": "static",
             "controller_told": "epoch-start",
         },
@@ -55,7 +56,7 @@ _RELEASES: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
     ("3.6", between("3.6.0", "3.6.2"), {"controller_told": "own-record"}),
     ("3.7", ("3.7.0",), {"isolated_leader": "resigns"}),
     ("3.7.1", between("3.7.1", "3.7.2"), {"controller_told": "resigned-too"}),
-    ("3.8", between("3.8.0", "3.8.1"), {"unreadable_file": "fatal"}),
+    ("3.8", between("3.8.0", "3.8.1"), {"unreadable_file": "fatal", "configured_voters": "trusted"}),
     ("3.9", ("3.9.0",), {"voters": "dynamic", "controller_told": "own-record"}),
     ("3.9.1", between("3.9.1", "3.9.2"), {"unattached": "asks"}),
     (

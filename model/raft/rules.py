@@ -137,6 +137,19 @@ RULES = (
         ),
     ),
     Rule(
+        "configured_voters",
+        "whether a node compares the voters in its configuration with those in its quorum-state file",
+        (
+            Value(
+                "compared",
+                "yes, and it does not start if they differ",
+                "2.8 to 3.7: QuorumState.initialize",
+                {"compares_voters": True},
+            ),
+            Value("trusted", "no", "KAFKA-16526; 3.8.0: QuorumState.initialize", {"compares_voters": False}),
+        ),
+    ),
+    Rule(
         "voters",
         "whether voters can be added and removed, with kraft.version 1",
         (

@@ -71,6 +71,7 @@ class Node:
         ends: for a leader, the offset from which each node fetched last, or `NONE`. Empty in other roles.
         restarted: whether it is in this role since its start.
         directory: how often its disk was replaced.
+        unlisted: the voters that are missing in its configuration, with kraft.version 0.
     """
 
     role: str = UNATTACHED
@@ -85,6 +86,7 @@ class Node:
     ends: tuple[int, ...] = ()
     restarted: bool = False
     directory: int = 0
+    unlisted: frozenset[int] = frozenset()
 
     @property
     def is_up(self) -> bool:
@@ -150,6 +152,8 @@ class Quorum:
     def voters(self, number: int) -> Voters:
         """Return the voters that a node knows: those of the last record in its log, which need not be committed."""
         found = frozenset((each, 0) for each in range(self.bounds.nodes - self.bounds.observers))
+        if self.bounds.configurations:
+            return frozenset((each, n) for each, n in found if each not in self.nodes[number].unlisted)
         if self.bounds.dynamic:
             for record in self.nodes[number].log:
                 found = found if record.voters is None else record.voters

@@ -72,6 +72,11 @@ TICKETS: dict[str, tuple[dict[str, int], list[str], dict[str, dict[str, int]]]] 
         ["one_leader_per_epoch_of_quorum"],
         {"3.7.2": {"one_leader_per_epoch_of_quorum": 6}, "3.8.0": {}},
     ),
+    "static voters changed on one node": (
+        ONE_EPOCH | {"configurations": 2},
+        ["one_leader_per_epoch_of_quorum"],
+        {"3.7.2": {}, "3.8.0": {"one_leader_per_epoch_of_quorum": 6}},
+    ),
     "KAFKA-17333": (
         {"max_epoch": 2, "values": 0, "restarts": 1},
         ["active_controller_complete"],
