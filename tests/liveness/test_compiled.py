@@ -188,7 +188,7 @@ def test_check_that_was_interrupted_is_resumed(tmp_path: Path, monkeypatch: pyte
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(LivenessCheck, "counterexample", interrupted)
+        patched.setattr(LivenessCheck, "judged", interrupted)
         first = learning.explore(spec, Limits(), settings=CompiledSettings(checkpoint=folder))
     assert first.stop is not None
     assert first.stop.kind is StopKind.INTERRUPT

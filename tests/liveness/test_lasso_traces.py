@@ -250,7 +250,7 @@ def test_check_that_is_stopped_leaves_liveness_undecided(
 
     learning.explore(lasso.spec, Limits())  # the first search compiles the loops, and checks liveness for this
     monkeypatch.setattr(decide, "counterexample", stopped)
-    monkeypatch.setattr(LivenessCheck, "counterexample", stopped)
+    monkeypatch.setattr(LivenessCheck, "judged", stopped)
     spec = attrs.evolve(lasso.spec, properties=[small, *lasso.spec.properties])
     result = (oracle if engine == "oracle" else learning).explore(spec, Limits())
     assert result.stop is not None
