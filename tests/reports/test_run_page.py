@@ -177,6 +177,7 @@ def test_no_field_of_a_run_is_lost_when_it_is_written() -> None:
         verdict=Verdict.HOLDS,
         trace_length=1,
         premise=True,
+        never="nothing",
         by_design="acks=1 promises less",
         known_bugs=(KnownBug("KAFKA-13141", {"crashes": 1}),),
     )
