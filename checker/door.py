@@ -273,7 +273,8 @@ def wrong(owner: str, function: object, gives: Gives, outcome: object) -> SpecEr
 
 def name_of(function: object) -> str:
     """Return the name of a function, for messages."""
-    return getattr(function, "__name__", None) or shown(function)
+    name = getattr(function, "__name__", None) or getattr(function, "name", None)
+    return name if isinstance(name, str) else shown(function)
 
 
 def shown(value: object) -> str:

@@ -6,13 +6,15 @@ the smallest formulas, of a predicate of a state and of a step; a step is true o
 they are true.
 
 Whether a formula is true must not depend on how long a behaviour stays in a state, because nothing in a model decides
-this. Therefore `always`, `eventually` and `until` look only at steps that change the state where a formula in them
-depends on the step at its position itself (see `Formula.is_of_steps`). ``always(step(p))`` is ``[][p]_vars`` in TLA+,
-and ``eventually(step(p))`` is ``<><<p>>_vars``. See L. Lamport, "The Temporal Logic of Actions" (1994).
+this. Therefore, where the state stays the same, a `step`, or its negation, counts as true in `always` and on the left
+of `until`, and as false in `eventually` and on the right of `until`. ``always(step(p))`` is ``[][p]_vars`` in TLA+, and
+``eventually(step(p))`` is ``<><<p>>_vars``. See L. Lamport, "The Temporal Logic of Actions" (1994).
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -30,8 +32,8 @@ class Formula:
     """A temporal formula. Combine formulas with ``&`` (and), ``|`` (or) and ``~`` (not).
 
     Attributes:
-        operator: ``"now"`` or ``"step"`` for a predicate, ``"true"``, or what combines the operands: ``"not"``,
-            ``"and"``, ``"or"``, ``"implies"``, ``"always"``, ``"eventually"`` or ``"until"``.
+        operator: ``"now"`` or ``"step"`` for a predicate, or what combines the operands: ``"not"``, ``"and"``,
+            ``"or"``, ``"implies"``, ``"always"``, ``"eventually"`` or ``"until"``.
         operands: the formulas that are combined.
         predicate: the predicate of a formula without operands.
     """
@@ -80,6 +82,11 @@ class Formula:
         return self.operator in ("always", "eventually", "until")
 
     @property
+    def has_temporal(self) -> bool:
+        """Whether the formula is temporal, or contains a formula that is."""
+        return self.is_temporal or any(each.has_temporal for each in self.operands)
+
+    @property
     def atoms(self) -> Iterator[Atom]:
         """The predicates in the formula, from left to right. A predicate can occur several times."""
         if self.predicate is not None:
@@ -89,9 +96,6 @@ class Formula:
 
 
 _SIGNS = {"and": "&", "or": "|"}
-
-TRUE = Formula("true")
-"""The formula that is true at every position."""
 
 Statement = Formula | Callable[[Any], bool]
 """A formula, or a predicate of a state, which stands for ``now(predicate)``."""
@@ -153,8 +157,8 @@ def always(given: Statement) -> Formula:
 def until(given: Statement, end: Statement) -> Formula:
     """Return the formula that `end` is true now or later, and that `given` is true at every position before.
 
-    If one of them is a formula of steps, `given` has to be true only where a step changes the state.
-    ``until(p, step(q))`` says that ``q`` is true of some step, and ``p`` before each earlier step.
+    If `end` is a formula of steps, `given` has to be true only where a step changes the state: ``until(p, step(q))``
+    says that ``q`` is true of some step, and ``p`` before each earlier step.
     """
     return Formula("until", (formula_of(given), formula_of(end)))
 
@@ -180,3 +184,40 @@ def premises(formula: Formula) -> Iterator[tuple[Formula, Formula]]:
             yield from of(each, is_first and not part.is_temporal, negated is not turned)
 
     return of(formula, is_first=True, negated=False)
+
+
+def required(formula: Formula) -> Iterator[Formula]:
+    """Yield what must be true in some behaviour without an open state for a formula that is true to say something.
+
+    Yields:
+        For each `implies`, what `premises` yields. For each other choice, such as ``~p | eventually(q)``, the opposite
+        of those of its formulas that are about one position. If all are about later positions, the opposite of each.
+    """
+
+    def of(part: Formula, is_first: bool, negated: bool) -> Iterator[Formula]:
+        opposites: list[Formula] = []
+        if part.operator == "implies" and not negated:
+            opposites = [part.operands[0]]
+        elif len(choices := _choices(part, negated)) > 1:
+            against = [each if turned else ~each for each, turned in choices]
+            plain = [each for each in against if not each.has_temporal]
+            if len(plain) < len(against):
+                opposites = [functools.reduce(operator.and_, plain)] if plain else against
+        yield from opposites if is_first else map(sometime, opposites)
+        for place, each in enumerate(part.operands):
+            turned = part.operator == "not" or (part.operator == "implies" and place == 0)
+            yield from of(each, is_first and not part.is_temporal, negated is not turned)
+
+    return of(formula, is_first=True, negated=False)
+
+
+def _choices(formula: Formula, negated: bool) -> list[tuple[Formula, bool]]:
+    """Return the formulas of which one must be true for a formula, or its negation, to be true, and which of them are
+    negated.
+    """
+    match formula.operator, negated:
+        case "not", _:
+            return _choices(formula.operands[0], not negated)
+        case ("or", False) | ("and", True):
+            return [choice for each in formula.operands for choice in _choices(each, negated)]
+    return [(formula, negated)]

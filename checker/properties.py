@@ -25,7 +25,7 @@ from leadline.checker.door import (
     wrong_parameters,
 )
 from leadline.checker.errors import SpecError, raised
-from leadline.checker.formulas import Formula, Statement, sometime
+from leadline.checker.formulas import Formula, Statement, premises, sometime
 from leadline.checker.parameters import (
     Domain,
     check_sentence,
@@ -207,9 +207,18 @@ class Property:
         found = guarded(self.owner, self.function)
         if not isinstance(found, Formula):
             raise wrong(self.owner, self.function, FORMULA, found)
+        for _, predicate in found.atoms:
+            if isinstance(predicate, Property) and (not predicate.kind.is_witness or predicate.domains):
+                kind = f"{predicate.kind.value} {predicate.name}"
+                raise SpecError(f"{self.owner}: {found} is about the {kind}: write a function, or a witness")
         if found.is_of_steps:
             raise SpecError(f"{self.owner}: {found} is about a single step: write always(...) or eventually(...)")
         return found
+
+    @property
+    def can_be_vacuous(self) -> bool:
+        """Whether the property has a premise, or is a formula with an `implies` whose left side may never be true."""
+        return self.premise is not None or (self.kind is Kind.TEMPORAL and any(premises(self.formula)))
 
     @property
     def written(self) -> Predicate:

@@ -292,7 +292,8 @@ class Spec(Generic[S]):
 
     def condition(self, atom: Atom) -> Property:
         """Return a predicate in a formula as a property of kind `Kind.CONDITION` or `Kind.STEP_CONDITION`."""
-        return self._conditions[atom]
+        kind = Kind.STEP_CONDITION if atom[0] == "step" else Kind.CONDITION
+        return self._conditions.get(atom) or Property(name_of(atom[1]), kind, "", atom[1], "")  # one of `optional`
 
     @functools.cached_property
     def opening(self) -> Property | None:

@@ -164,7 +164,7 @@ class PreparedCheck:
         """The names that `Check.covers` may contain: those of actions, witnesses, and properties with a premise. The
         name of a property with parameters stands for all its instances.
         """
-        items = [item for item in self.spec.checks if item.kind.is_witness or item.premise is not None]
+        items = [item for item in self.spec.checks if item.kind.is_witness or item.can_be_vacuous]
         names = [name for item in items for name in (item.name, (item.declared or item).name)]
         return list(dict.fromkeys([*(action.name for action in self.spec.actions), *names]))
 

@@ -25,6 +25,8 @@ Core = tuple[Any, ...]
 true up to the first position at which ``a`` is true, and at this position, or for ever.
 """
 
+_BRANCHING = ("or", "until", "release")
+
 TRUE: Core = ("true",)
 FALSE: Core = ("false",)
 
@@ -86,7 +88,7 @@ def automaton_of(formula: Formula) -> Automaton:
     atoms = tuple(dict.fromkeys(formula.atoms))
     if len(atoms) > MOST_ATOMS:
         raise SpecError(f"a formula has {len(atoms)} different predicates: at most {MOST_ATOMS} are possible")
-    core = _Translation(atoms).core(formula, negated=False)
+    core = _Translation(atoms).core(formula)
     covers = _covers(frozenset([core]))
     untils = sorted({each for found in covers.values() for cover in found for each in cover.postponed}, key=repr)
     number: dict[tuple[frozenset[Core], int], int] = {(frozenset([core]), 0): 0}
@@ -119,42 +121,38 @@ class _Translation:
         self._changes: Core = ("literal", len(atoms), True)
         self._stays: Core = ("literal", len(atoms), False)
 
-    def core(self, formula: Formula, negated: bool) -> Core:
-        """Return a formula or its negation in this form."""
+    def core(self, formula: Formula, negated: bool = False, staying: bool = False) -> Core:
+        """Return a formula or its negation in this form.
+
+        Parameters:
+            staying: whether a step, or its negation, counts as true where the state stays the same.
+        """
         operator, operands = formula.operator, formula.operands
         match operator:
-            case "true":
-                return FALSE if negated else TRUE
             case "not":
-                return self.core(operands[0], not negated)
+                return self.core(operands[0], not negated, staying)
             case "always" | "eventually":
                 if (operator == "always") is not negated:
-                    return "release", FALSE, self._weak(operands[0], negated, operands[0].is_of_steps)
-                return "until", TRUE, self._strong(operands[0], negated, operands[0].is_of_steps)
+                    return "release", FALSE, self.core(operands[0], negated, staying=True)
+                return "until", TRUE, self.core(operands[0], negated, staying=False)
             case "until":
                 given, end = operands
-                of_steps = given.is_of_steps or end.is_of_steps
-                if negated:
-                    return "release", self._strong(given, True, of_steps), self._weak(end, True, end.is_of_steps)
-                return "until", self._weak(given, False, of_steps), self._strong(end, False, end.is_of_steps)
+                first, last = self.core(given, negated, not negated), self.core(end, negated, negated)
+                if end.is_of_steps:
+                    first = ("and", self._changes, first) if negated else ("or", self._stays, first)
+                return "release" if negated else "until", first, last
             case "implies":
-                left, right = self.core(operands[0], not negated), self.core(operands[1], negated)
+                left = self.core(operands[0], not negated, staying)
+                right = self.core(operands[1], negated, staying)
                 return "and" if negated else "or", left, right
             case "and" | "or":
-                parts = [self.core(each, negated) for each in operands]
+                parts = [self.core(each, negated, staying) for each in operands]
                 return "and" if (operator == "and") is not negated else "or", *parts
         assert formula.predicate is not None
-        return "literal", self._bits[operator, formula.predicate], not negated
-
-    def _weak(self, formula: Formula, negated: bool, of_steps: bool) -> Core:
-        """Return a formula that is also true if only steps count, and the state stays the same."""
-        core = self.core(formula, negated)
-        return ("or", self._stays, core) if of_steps else core
-
-    def _strong(self, formula: Formula, negated: bool, of_steps: bool) -> Core:
-        """Return a formula that is false if only steps count, and the state stays the same."""
-        core = self.core(formula, negated)
-        return ("and", self._changes, core) if of_steps else core
+        literal: Core = "literal", self._bits[operator, formula.predicate], not negated
+        if operator == "now":
+            return literal
+        return ("or", self._stays, literal) if staying else ("and", self._changes, literal)
 
 
 @attrs.frozen
@@ -191,8 +189,11 @@ def _covers(first: frozenset[Core]) -> dict[frozenset[Core], list[_Cover]]:
         if formulas not in found:
             ways = [*itertools.islice(_divided(sorted(formulas, key=repr), frozenset(), _Cover()), MOST_WAYS + 1)]
             if len(ways) > MOST_WAYS or len(found) == MOST_SETS:
-                raise SpecError("a formula is too large: write several properties instead")
-            every = list(dict.fromkeys(ways))
+                raise SpecError(
+                    f"a formula needs an automaton with more than {MOST_SETS} sets of formulas, or {MOST_WAYS:,} ways "
+                    "to divide one: leave out operands, or write several properties"
+                )
+            every = list(dict.fromkeys(way for way in ways if way is not None))
             found[formulas] = [
                 each for each in every if not any(other != each and other.is_within(each) for other in every)
             ]
@@ -200,19 +201,22 @@ def _covers(first: frozenset[Core]) -> dict[frozenset[Core], list[_Cover]]:
     return found
 
 
-def _divided(waiting: list[Core], done: frozenset[Core], cover: _Cover) -> Iterator[_Cover]:
-    """Yield the covers of some formulas, in addition to what a cover already requires.
+def _divided(waiting: list[Core], done: frozenset[Core], cover: _Cover) -> Iterator[_Cover | None]:
+    """Yield the covers of some formulas, in addition to what a cover already requires. Yield None for each way that
+    ends in a contradiction, so that these ways are counted, too.
 
     Parameters:
         waiting: the formulas that are still to be divided.
         done: the formulas that were divided before.
     """
-    while waiting and waiting[-1] in done:
-        waiting = waiting[:-1]
+    waiting = [each for each in waiting if each not in done]
     if not waiting:
         yield cover
         return
-    formula, rest = waiting[-1], waiting[:-1]
+    place = next(
+        (place for place, each in enumerate(waiting) if each[0] not in _BRANCHING), -1
+    )  # a contradiction first
+    formula, rest = waiting[place], [*waiting[:place], *waiting[place:][1:]]
     done |= {formula}
     ways: list[tuple[_Cover, list[Core]]] = []
     match formula:
@@ -233,5 +237,7 @@ def _divided(waiting: list[Core], done: frozenset[Core], cover: _Cover) -> Itera
         case ("release", last, every):
             later = attrs.evolve(cover, following=cover.following | {formula})
             ways = [(cover, [last, every]), (later, [every])]
+    if not ways:
+        yield None
     for made, parts in ways:
         yield from _divided([*rest, *parts], done, made)

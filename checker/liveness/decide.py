@@ -35,7 +35,7 @@ from typing import TypeVar
 import attrs
 
 from leadline.checker.action import ActionInstance
-from leadline.checker.formulas import TRUE, Formula, premises
+from leadline.checker.formulas import Formula, premises, required
 from leadline.checker.liveness.automaton import automaton_of
 from leadline.checker.liveness.fairness import Condition, disturbs, heals
 from leadline.checker.liveness.graph import StateGraph
@@ -110,8 +110,7 @@ def judges_nothing(graph: StateGraph[S], item: Property) -> bool:
     """
     if not graph.open_states:
         return False
-    if item.kind is Kind.TEMPORAL:
-        needed = [formula for _, formula in premises(item.formula)] or [TRUE]
+    if item.kind is Kind.TEMPORAL and (needed := [*required(item.formula)]):
         return any(behaviour_of(graph, formula, quiet=item.quiet, endless=True) is None for formula in needed)
     everything = set(range(len(graph.states)))
     if item.kind is Kind.RECOVERABLE:

@@ -42,24 +42,31 @@ class _Word(Generic[S]):
         self._states, self._steps, self._loop = trace.states[: len(steps)], steps, trace.loop
         self._changes: list[Truth] = [None if each is None else each[0] != each[1] for each in steps]
 
-    def of(self, formula: Formula) -> list[Truth]:
-        """Return whether a formula is true at each position."""
+    def of(self, formula: Formula, staying: bool = False) -> list[Truth]:
+        """Return whether a formula is true at each position.
+
+        Parameters:
+            staying: whether steps count as true where the state stays the same.
+        """
         if formula.predicate is not None:
-            return self._predicate(formula)
+            return self._predicate(formula, staying)
         operands = formula.operands
         match formula.operator:
             case "always":
-                false = [_not(each) for each in self._each(operands[0], operands[0].is_of_steps)]
+                false = [_not(each) for each in self.of(operands[0], staying=True)]
                 return [_not(each) for each in self._until([True] * len(false), false)]
             case "eventually":
-                end = self._one(operands[0])
+                end = self.of(operands[0])
                 return self._until([True] * len(end), end)
             case "until":
-                of_steps = any(each.is_of_steps for each in operands)
-                return self._until(self._each(operands[0], of_steps), self._one(operands[1]))
+                given = self.of(operands[0], staying=True)
+                if operands[1].is_of_steps:
+                    given = [_or(_not(here), each) for here, each in zip(self._changes, given, strict=True)]
+                return self._until(given, self.of(operands[1]))
             case "not":
-                return [_not(each) for each in self.of(operands[0])]
-        pairs = zip(*map(self.of, operands), strict=True)
+                return [_not(each) for each in self.of(operands[0], not staying)]
+        turned = formula.operator == "implies"
+        pairs = zip(self.of(operands[0], staying is not turned), self.of(operands[1], staying), strict=True)
         match formula.operator:
             case "and":
                 return [_and(*each) for each in pairs]
@@ -67,28 +74,15 @@ class _Word(Generic[S]):
                 return [_or(*each) for each in pairs]
         return [_or(_not(left), right) for left, right in pairs]
 
-    def _predicate(self, formula: Formula) -> list[Truth]:
+    def _predicate(self, formula: Formula, staying: bool) -> list[Truth]:
         assert formula.predicate is not None
         item, spec = self._spec.condition((formula.operator, formula.predicate)), self._spec
         if formula.operator == "now":
             return [spec.complaint(item, state) is None for state in self._states]
         return [
-            None if step is None else step[0] != step[1] and spec.complaint(item, *step) is None for step in self._steps
+            None if step is None else staying if step[0] == step[1] else spec.complaint(item, *step) is None
+            for step in self._steps
         ]
-
-    def _each(self, formula: Formula, of_steps: bool) -> list[Truth]:
-        """Return where a formula is true that must be true at each of some positions. If only steps count, it must be
-        true only where the state changes.
-        """
-        pairs = zip(self._changes, self.of(formula), strict=True)
-        return [_or(_not(here), each) if of_steps else each for here, each in pairs]
-
-    def _one(self, formula: Formula) -> list[Truth]:
-        """Return where a formula is true that must be true at one of some positions. If it is one of steps, it is true
-        only where the state changes.
-        """
-        pairs = zip(self._changes, self.of(formula), strict=True)
-        return [_and(here, each) if formula.is_of_steps else each for here, each in pairs]
 
     def _until(self, given: Sequence[Truth], end: Sequence[Truth]) -> list[Truth]:
         """Return where `end` is true now or later, and `given` is true at every position before."""

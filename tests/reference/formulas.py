@@ -140,13 +140,12 @@ class Temporal:
         self, part: Formula, at: int, parts: Sequence[Formula], index: int, target: int | None, values: Sequence[Truth]
     ) -> Truth:
         """Return what a temporal formula sees of its operand at a position."""
-        operand = part.operands[at]
-        true = self._value(operand, parts, index, target, values)
         is_each = part.operator == "always" or (part.operator == "until" and at == 0)
-        if not any(map(_is_of_steps, part.operands if is_each else [operand])):
+        true = self._value(part.operands[at], parts, index, target, values, lenient=is_each)
+        if not is_each or not _is_of_steps(part.operands[-1]) or part.operator == "always":
             return true
         changes = None if target is None else target != index
-        return _negated(_both(_negated(true), changes)) if is_each else _both(true, changes)
+        return _negated(_both(_negated(true), changes))
 
     def _kept(
         self, parts: Sequence[Formula], index: int, target: int, later: Sequence[Truth], values: Sequence[Truth]
@@ -161,8 +160,15 @@ class Temporal:
                 yield place
 
     def _value(
-        self, formula: Formula, parts: Sequence[Formula], index: int, target: int | None, values: Sequence[Truth]
+        self,
+        formula: Formula,
+        parts: Sequence[Formula],
+        index: int,
+        target: int | None,
+        values: Sequence[Truth],
+        lenient: bool = False,
     ) -> Truth:
+        """Return whether a formula is true at a position. `lenient` says what a step is where the state stays."""
         if formula in parts:
             place = [each is formula for each in parts].index(True)
             return values[place] if place < len(values) else None
@@ -172,8 +178,11 @@ class Temporal:
             case "now":
                 return self._called(formula, index, None)
             case "step":
-                return None if target is None else target != index and self._called(formula, index, target)
-        given = [self._value(each, parts, index, target, values) for each in formula.operands]
+                return None if target is None else lenient if target == index else self._called(formula, index, target)
+        given = [
+            self._value(each, parts, index, target, values, lenient is not _turns(formula, place))
+            for place, each in enumerate(formula.operands)
+        ]
         match formula.operator:
             case "not":
                 return _negated(given[0])
@@ -197,7 +206,7 @@ def judge(search: Search, formula: Formula, *, quiet: bool, ignore_fairness: boo
     options: Mapping[str, bool] = {"quiet": quiet, "ignore_fairness": ignore_fairness}
     if found.exists(Formula("not", (formula,)), endless=False, **options):
         return "violated"
-    needed = [*left_sides(formula)] or [Formula("true")]
+    needed = [*left_sides(formula), *other_sides(formula)] or [Formula("true")]
     if search.graph.open and not all(found.exists(each, endless=True, **options) for each in needed):
         return "incomplete"
     return "holds"
@@ -224,32 +233,32 @@ def is_true(trace: Trace[Any], formula: Formula) -> bool:
     states = trace.states[:-1] if trace.loop < len(trace.states) - 1 else trace.states
     after = [*range(1, len(states)), trace.loop]
 
-    def at(part: Formula, place: int) -> bool:
+    def at(part: Formula, place: int, lenient: bool = False) -> bool:
         match part.operator:
             case "now" | "step":
                 assert part.predicate is not None
                 here, there = states[place], states[after[place]]
-                return part.predicate(here) if part.operator == "now" else here != there and part.predicate(here, there)
+                if part.operator == "now":
+                    return part.predicate(here)
+                return lenient if here == there else part.predicate(here, there)
             case "not":
-                return not at(part.operands[0], place)
+                return not at(part.operands[0], place, not lenient)
             case "and":
-                return at(part.operands[0], place) and at(part.operands[1], place)
+                return at(part.operands[0], place, lenient) and at(part.operands[1], place, lenient)
             case "or":
-                return at(part.operands[0], place) or at(part.operands[1], place)
+                return at(part.operands[0], place, lenient) or at(part.operands[1], place, lenient)
             case "implies":
-                return not at(part.operands[0], place) or at(part.operands[1], place)
+                return not at(part.operands[0], place, not lenient) or at(part.operands[1], place, lenient)
         way = [place]
         while len(way) <= 2 * len(states):
             way.append(after[way[-1]])
-        counted = [each for each in way if not part.operands[-1].is_of_steps or states[each] != states[after[each]]]
         if part.operator == "always":
-            return all(at(part.operands[0], each) for each in counted)
+            return all(at(part.operands[0], each, lenient=True) for each in way)
         for each in way:
-            if each in counted and at(part.operands[-1], each):
+            if at(part.operands[-1], each):
                 return True
-            of_steps = any(operand.is_of_steps for operand in part.operands)
-            is_counted = not of_steps or states[each] != states[after[each]]
-            if part.operator == "until" and is_counted and not at(part.operands[0], each):
+            is_counted = not part.operands[-1].is_of_steps or states[each] != states[after[each]]
+            if part.operator == "until" and is_counted and not at(part.operands[0], each, lenient=True):
                 return False
         return False
 
@@ -263,8 +272,37 @@ def left_sides(formula: Formula, *, is_inside: bool = False, is_negated: bool = 
         yield Formula("eventually", (operands[0],)) if is_inside else operands[0]
     is_inside = is_inside or formula.operator in ("always", "eventually", "until")
     for place, each in enumerate(operands):
-        turns = formula.operator == "not" or (formula.operator == "implies" and place == 0)
-        yield from left_sides(each, is_inside=is_inside, is_negated=is_negated != turns)
+        yield from left_sides(each, is_inside=is_inside, is_negated=is_negated != _turns(formula, place))
+
+
+def other_sides(formula: Formula, *, is_inside: bool = False, is_negated: bool = False) -> Iterator[Formula]:
+    """Yield what has to be true in some behaviour, for each choice that is written in another way."""
+
+    def choices(part: Formula, negated: bool) -> list[Formula]:
+        """What must be false for a choice to matter, so that one of them is left."""
+        if part.operator == "not":
+            return choices(part.operands[0], not negated)
+        if part.operator == ("and" if negated else "or"):
+            return [each for operand in part.operands for each in choices(operand, negated)]
+        return [part if negated else Formula("not", (part,))]
+
+    found = choices(formula, is_negated)
+    now = [each for each in found if not _temporal(each)]
+    if len(found) > 1 and len(now) < len(found):
+        for each in [_all(now)] if now else found:
+            yield Formula("eventually", (each,)) if is_inside else each
+    is_inside = is_inside or formula.operator in ("always", "eventually", "until")
+    for place, operand in enumerate(formula.operands):
+        yield from other_sides(operand, is_inside=is_inside, is_negated=is_negated != _turns(formula, place))
+
+
+def _all(formulas: Sequence[Formula]) -> Formula:
+    return formulas[0] if len(formulas) == 1 else Formula("and", (formulas[0], _all(formulas[1:])))
+
+
+def _turns(formula: Formula, place: int) -> bool:
+    """Whether a formula is true if one of its operands is false."""
+    return formula.operator == "not" or (formula.operator == "implies" and place == 0)
 
 
 def _temporal(formula: Formula) -> list[Formula]:

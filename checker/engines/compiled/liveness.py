@@ -22,7 +22,7 @@ from leadline.checker.engines.compiled.product import behaviour_of
 from leadline.checker.engines.compiled.sampling import check_steps
 from leadline.checker.engines.compiled.state_graph import PackedGraph
 from leadline.checker.engines.learning.arrays import Flags
-from leadline.checker.formulas import Formula, premises
+from leadline.checker.formulas import Formula, premises, required
 from leadline.checker.liveness.automaton import automaton_of
 from leadline.checker.liveness.fairness import heals
 from leadline.checker.liveness.judged import Judged
@@ -134,7 +134,7 @@ class LivenessCheck(Generic[S]):
             recovered = ~false
             graph_loops.add_recovering(*self._graph.rows, self._not_healing(item), recovered)
             return bool(false.any() and not (recovered & false).any())
-        if item.kind is Kind.TEMPORAL and (needed := [formula for _, formula in premises(item.formula)]):
+        if item.kind is Kind.TEMPORAL and (needed := [*required(item.formula)]):
             return any(self._behaviour_of(formula, item, endless=True) is None for formula in needed)
         everything = np.ones(self._count, np.bool_)
         if item.kind is Kind.LEADS_TO:
