@@ -71,7 +71,7 @@ real: $(VENV)/installed-test
 
 pages: $(VENV)/installed-test
 	$(BIN)/python -m tests.documents.counterexamples
-	$(BIN)/python -m leadline.reports.kafka.narrative > $(VENV)/bugs.md && mv $(VENV)/bugs.md reports/pages/findings/bugs.md
+	$(BIN)/python -m tests.documents.bugs > $(VENV)/bugs.md && mv $(VENV)/bugs.md reports/pages/findings/bugs.md
 	$(MAKE) --jobs=2 page-matrix page-mutants page-states page-transactions page-control page-costs page-designs page-answers page-confirmed
 	$(BIN)/python -m tests.documents.pictures
 

@@ -2,8 +2,6 @@
 
 What must coincide, what is lost, and the severity are derived from the states of a shortest trace. What an operator
 sees, how to check a cluster, and what to do meanwhile are in the archive, because no trace contains them.
-
-``python -m leadline.reports.kafka.narrative`` writes the page of all bugs, the most severe first.
 """
 
 from __future__ import annotations
@@ -14,16 +12,13 @@ from typing import Any
 import attrs
 
 from leadline.checker.bounds import describe_bounds
-from leadline.checker.result import Verdict
 from leadline.checker.trace import Trace
 from leadline.invariants.promises import LOSS_PROPERTIES
 from leadline.model.history import short
 from leadline.model.kafka.bounds import NO_LIMIT
-from leadline.model.kafka.releases import RELEASES
 from leadline.model.kafka.state import Partition, Promise
-from leadline.reports.kafka.bugs import CONSUMERS, SETTINGS, Archive, Bug, BugResult, command_for, read_archive
-from leadline.reports.kafka.kept_behaviours import executed, kept
-from leadline.reports.terminal.progress import progress_line
+from leadline.reports.kafka.bugs import CONSUMERS, SETTINGS, Bug, BugResult
+from leadline.reports.kafka.kept_behaviours import executed
 
 SEVERITIES = ("critical", "high", "medium", "low")
 """The severities, the most severe first."""
@@ -173,54 +168,3 @@ def _not_lost(trace: Trace[Any]) -> list[str]:
 def _has(state: Partition, broker: int, promise: Promise) -> bool:
     log = state.replicas[broker].log
     return log.has(promise.offset) and log[promise.offset] == promise.record
-
-
-def narrative_of(archive: Archive, bug: Bug) -> Narrative:
-    """Return the narrative of a bug, from a trace that is kept or, if there is none, from a search."""
-    runs = [run for run in archive.runs(bug) if run.part == "affected"]
-    trace = next((trace for run in reversed(runs) if (trace := kept(run)) is not None), None)
-    if trace is None:
-        with progress_line(f"{bug.ticket} {runs[-1].spec.name}") as progress:
-            result = runs[-1].searched(progress).result
-        assert result.verdict is Verdict.VIOLATED, bug.ticket
-        trace = result.properties[0].traces[0]
-    return narrative(bug, trace)
-
-
-def page(archive: Archive) -> str:
-    """Return the page of all bugs as Markdown: the most severe first, and among them those of the newest release."""
-    told, newest = [narrative_of(archive, bug) for bug in archive.bugs], RELEASES[-1].name
-    told.sort(key=lambda each: (SEVERITIES.index(each.severity), newest not in each.bug.affected))
-    lines = [
-        "# Known bugs, for operators",
-        "",
-        "Every bug of the archive that the model shows, with and without a ticket, the most severe first. What is",
-        "lost, what must coincide, and the severity are derived from a trace of the model, in which failures and other",
-        "disturbances are counted. `leadline bugs NAME` searches for a shortest one, and `leadline advise` says which",
-        "bugs concern a cluster. What committers need of those without a ticket is on [their page](README.md).",
-        "",
-        "- **critical**: what clients wrote or read is wrong, although no disk lost anything and no election was",
-        "  unclean;",
-        "- **high**: the same after a disk has lost something or after an unclean election; or a broker that lacks",
-        "  committed records can be elected;",
-        "- **medium**: nothing is lost: something waits, stops, or is read too early or twice;",
-        "- **low**: an operator's request is not carried out as it was asked for.",
-    ]
-    for severity in SEVERITIES:
-        own = [each for each in told if each.severity == severity]
-        lines += ["", f"## {severity.capitalize()}: {len(own)}"]
-        for each in own:
-            affected = " to ".join(dict.fromkeys((each.bug.affected[0], each.bug.affected[-1])))
-            lines += [
-                "",
-                f"### {each.bug.ticket}",
-                "",
-                f"{each.bug.sentence} ({affected}; `{command_for(each.bug.ticket)}`)",
-                "",
-            ]
-            lines += [f"- **{name.capitalize()}**: {text}" for name, text in each.lines.items()]
-    return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    print(page(read_archive()), end="")
