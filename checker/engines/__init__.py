@@ -134,7 +134,10 @@ def _spark(spec: Spec[S], limits: Limits, progress: Progress | None, settings: S
     from leadline.checker.engines import spark
 
     refuse_liveness(spec, "the spark engine", "select other properties (with -i), or use the compiled engine")
-    return spark.explore(spec, limits, progress, settings)
+    spark.require_packages()
+    from leadline.checker.engines.spark import launch
+
+    return launch.explore(spec, limits, progress, settings)
 
 
 def _random(spec: Spec[S], limits: Limits, progress: Progress | None, settings: RandomSettings) -> Result:

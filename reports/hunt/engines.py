@@ -39,6 +39,7 @@ def on_spark(master: str | None, conf: Mapping[str, str], work_dir: str | None) 
     from leadline.checker.engines import spark
 
     spark.require_packages()
+    from leadline.checker.engines.spark.launch import explore as explore_on_spark
     from leadline.checker.engines.spark.session import Session
 
     with Session(master, conf, verbose=False) as session:
@@ -48,6 +49,6 @@ def on_spark(master: str | None, conf: Mapping[str, str], work_dir: str | None) 
 
         def explore(spec: Spec[Any], limits: Limits, progress: Progress) -> Result:
             folder = None if work_dir is None else f"{work_dir}/search-{next(numbers)}"
-            return spark.explore(spec, limits, progress, SparkSettings(work_dir=folder), session=session)
+            return explore_on_spark(spec, limits, progress, SparkSettings(work_dir=folder), session=session)
 
         yield explore

@@ -12,8 +12,8 @@ from leadline.reports.kafka.narrative import SEVERITIES, Narrative, narrative
 def narrative_of(archive: Archive, bug: Bug) -> Narrative:
     """Return the narrative of a bug, from a trace that is kept or, if there is none, from a search."""
     runs = [run for run in archive.runs(bug) if run.part == "affected"]
-    known = (trace for run in reversed(runs) if (trace := kept(run)) is not None)
-    return narrative(bug, next(known, None) or counterexample(runs[-1]))
+    known = [trace for run in reversed(runs) if (trace := kept(run)) is not None]
+    return narrative(bug, known[0] if known else counterexample(runs[-1]))
 
 
 def page(archive: Archive) -> str:

@@ -18,9 +18,9 @@ import pytest
 
 from leadline.checker import Limits, Result, Spec, Verdict, action, invariant
 from leadline.checker.engines import budget, oracle
-from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.budget import Budget, LimitReached
 from leadline.checker.engines.memory import Memory
+from leadline.checker.engines.spark import launch as distributed
 from leadline.checker.settings import CompiledSettings
 from tests.specs import learning
 from tests.suite.command import call, write

@@ -19,8 +19,8 @@ from unittest import mock
 import pytest
 
 from leadline.checker import LeadlineError, Limits, Spec, Verdict
-from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.compiled import search_identity
+from leadline.checker.engines.spark import launch as distributed
 from leadline.checker.engines.spark.session import Session
 from leadline.checker.result import Result
 from leadline.checker.settings import CompiledSettings, SparkSettings, SparkTuning

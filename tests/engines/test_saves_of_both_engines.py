@@ -14,8 +14,8 @@ import pytest
 
 from leadline.checker import Limits, Spec
 from leadline.checker.engines import oracle
-from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.compiled.storage import Storage
+from leadline.checker.engines.spark import launch as distributed
 from leadline.checker.engines.spark.session import Session
 from leadline.checker.result import Result
 from leadline.checker.settings import CompiledSettings, SparkSettings, SparkTuning, Tuning

@@ -25,7 +25,6 @@ from pyarrow import fs
 
 from leadline.checker import LeadlineError, Limits, Spec, SpecError, Verdict, action
 from leadline.checker.engines import oracle
-from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.compiled import claims
 from leadline.checker.engines.compiled.storage import Block, LocalFiles, RemoteFiles, Storage
@@ -64,7 +63,7 @@ def assert_same_answers(
 ) -> Result:
     """The oracle agrees, and counterexamples are behaviours of the spec, each another one."""
     expected = oracle.explore(spec, limits)
-    found = distributed.explore(spec, limits, session=spark, settings=SparkSettings(shards=shards, tuning=tuning))
+    found = launch.explore(spec, limits, session=spark, settings=SparkSettings(shards=shards, tuning=tuning))
     assert found.engine == "spark"
     assert answers(found) == answers(expected)
     for item, other in zip(found.properties, expected.properties, strict=True):
@@ -92,7 +91,7 @@ def test_distinct_states_and_depth_are_those_of_tlc(
     The smaller spaces differ in nothing that Spark's part of the search could notice.
     """
     spec = spec_of(protocol, bounds).with_properties([])
-    found = distributed.explore(
+    found = launch.explore(
         spec, session=spark, settings=SparkSettings(tuning=SparkTuning(large=distinct // 14, small=distinct // 20))
     )
     assert (found.statistics.distinct, found.statistics.depth) == (distinct, depth)
@@ -164,10 +163,8 @@ def test_states_outside_of_a_constraint_are_checked_and_not_expanded(
 @pytest.mark.skipif(not EVERY, reason="EVERY=1 resumes a search with a constraint on Spark too")
 def test_a_search_with_a_constraint_is_resumed(spark: Session, tmp_path: Path) -> None:
     spec, place = clocks(no_five), str(tmp_path / "work")
-    distributed.explore(
-        spec, Limits(depth=5), session=spark, settings=SparkSettings(work_dir=place, tuning=ALL_ON_SPARK)
-    )
-    found = distributed.explore(spec, session=spark, settings=SparkSettings(resume=place, tuning=ALL_ON_SPARK))
+    launch.explore(spec, Limits(depth=5), session=spark, settings=SparkSettings(work_dir=place, tuning=ALL_ON_SPARK))
+    found = launch.explore(spec, session=spark, settings=SparkSettings(resume=place, tuning=ALL_ON_SPARK))
     assert answers(found) == answers(oracle.explore(spec))
     assert found.statistics.outside == 4
 
@@ -175,7 +172,7 @@ def test_a_search_with_a_constraint_is_resumed(spark: Session, tmp_path: Path) -
 def test_the_layout_is_widened_in_the_middle(spark: Session, tmp_path: Path) -> None:
     """Every level has values that no worker knows; packed once as 1 bit and at last as 3."""
     spec, place = counters(limit=4), str(tmp_path / "work")
-    found = distributed.explore(
+    found = launch.explore(
         spec, session=spark, settings=SparkSettings(work_dir=place, shards=2, keep_files=True, tuning=ALL_ON_SPARK)
     )
     assert answers(found) == answers(oracle.explore(spec))
@@ -202,12 +199,12 @@ def test_a_spec_at_fault_is_refused_as_by_the_oracle(spark: Session) -> None:
 
     spec = Spec(name="faulty", initial_states=lambda bounds: [Row((3,))], actions=[climb])
     with pytest.raises(SpecError, match="action climb"):
-        distributed.explore(spec, Limits(depth=9), session=spark, settings=SparkSettings(tuning=ALL_ON_SPARK))
+        launch.explore(spec, Limits(depth=9), session=spark, settings=SparkSettings(tuning=ALL_ON_SPARK))
 
 
 def test_a_counterexample_is_replayed_from_its_file(spark: Session, tmp_path: Path) -> None:
     spec = CATALOG["atomic/hw-truncation"]
-    result = distributed.explore(spec, session=spark, settings=SparkSettings(tuning=SparkTuning(large=50, small=50)))
+    result = launch.explore(spec, session=spark, settings=SparkSettings(tuning=SparkTuning(large=50, small=50)))
     trace = result.of("weak_isr").traces[0]
     write_trace(trace, tmp_path / "trace.itf.json")
     assert len(replay(spec, read_trace(tmp_path / "trace.itf.json"))) == len(trace) == 9
@@ -215,7 +212,7 @@ def test_a_counterexample_is_replayed_from_its_file(spark: Session, tmp_path: Pa
 
 def test_small_searches_do_not_start_spark(tmp_path: Path) -> None:
     with mock.patch.object(launch, "Session", side_effect=AssertionError):
-        result = distributed.explore(CATALOG["atomic/kip-101"], settings=SparkSettings(work_dir=str(tmp_path / "work")))
+        result = launch.explore(CATALOG["atomic/kip-101"], settings=SparkSettings(work_dir=str(tmp_path / "work")))
     assert result.statistics.distinct == 1177
     assert list((tmp_path / "work").iterdir()) == []
 
@@ -228,13 +225,13 @@ def test_parts_that_take_many_values_are_taken_apart(java: None) -> None:
             yield Row((members | {by},))
 
     spec = Spec[Any](name="sets", initial_states=lambda _: [Row(cast(Any, (frozenset(),)))], actions=[add])
-    assert answers(distributed.explore(spec)) == answers(oracle.explore(spec))
+    assert answers(launch.explore(spec)) == answers(oracle.explore(spec))
 
 
 def test_small_levels_are_expanded_on_the_driver(spark: Session) -> None:
     spec = counters(limit=3)
     with mock.patch.object(spark, "run", wraps=spark.run) as run:
-        distributed.explore(spec, session=spark, settings=SparkSettings(tuning=SparkTuning(large=2, small=4)))
+        launch.explore(spec, session=spark, settings=SparkSettings(tuning=SparkTuning(large=2, small=4)))
     names = [call.args[0].__name__ for call in run.call_args_list]
     # 7 levels of 1 2 3 4 3 2 1 states: only the one of four is expanded by tasks
     assert names == ["prepare", *["keep"] * 2, "expand", *["keep"] * 4]
@@ -242,23 +239,21 @@ def test_small_levels_are_expanded_on_the_driver(spark: Session) -> None:
 
 def test_seconds_and_states_are_limits(spark: Session, tmp_path: Path) -> None:
     place = str(tmp_path / "work")
-    few = distributed.explore(
+    few = launch.explore(
         counters(limit=4),
         Limits(max_states=10),
         session=spark,
         settings=SparkSettings(work_dir=place, tuning=ALL_ON_SPARK),
     )
     assert (few.reason, few.statistics.distinct) == ("reached 10 states, and searched their level to its end", 15)
-    short = distributed.explore(
+    short = launch.explore(
         counters(limit=4),
         Limits(max_seconds=0.01),
         session=spark,
         settings=SparkSettings(resume=place, tuning=ALL_ON_SPARK),
     )
     assert short.reason == "reached 0.01 seconds"
-    rest = distributed.explore(
-        counters(limit=4), session=spark, settings=SparkSettings(resume=place, tuning=ALL_ON_SPARK)
-    )
+    rest = launch.explore(counters(limit=4), session=spark, settings=SparkSettings(resume=place, tuning=ALL_ON_SPARK))
     assert answers(rest) == answers(oracle.explore(counters(limit=4)))
 
 
@@ -267,7 +262,7 @@ def test_what_cannot_be_removed_is_no_loss(spark: Session, tmp_path: Path) -> No
     spec = counters(limit=3)
 
     with mock.patch.object(LocalFiles, "remove", side_effect=PermissionError("not permitted")):
-        found = distributed.explore(
+        found = launch.explore(
             spec, session=spark, settings=SparkSettings(work_dir=str(tmp_path / "work"), tuning=ALL_ON_SPARK)
         )
     assert answers(attrs.evolve(found, note="")) == answers(oracle.explore(spec))
@@ -281,12 +276,12 @@ def test_memory_is_a_limit(spark: Session, tmp_path: Path) -> None:
         tasks, "expand_with", side_effect=StopSearch(Stop(StopKind.MEMORY, "reached 1.0 GiB of memory"))
     )
     with no_more:
-        stopped = distributed.explore(
+        stopped = launch.explore(
             spec, session=spark, settings=SparkSettings(work_dir=place, tuning=SparkTuning(large=1, small=1000))
         )
     assert (stopped.verdict, stopped.reason) == (Verdict.INCOMPLETE, "reached 1.0 GiB of memory")
     assert answers(
-        distributed.explore(
+        launch.explore(
             spec, session=spark, settings=SparkSettings(resume=place, tuning=SparkTuning(large=1, small=1000))
         )
     ) == answers(oracle.explore(spec))
@@ -300,21 +295,19 @@ SIZES = SparkTuning(large=60, small=90)
 
 def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Session, tmp_path: Path) -> None:
     place, limits = str(tmp_path / "work"), Limits(keep_going=True, depth=10)
-    first = distributed.explore(
-        SPEC, limits, session=spark, settings=SparkSettings(work_dir=place, shards=3, tuning=SIZES)
-    )
+    first = launch.explore(SPEC, limits, session=spark, settings=SparkSettings(work_dir=place, shards=3, tuning=SIZES))
     assert first.reason == "reached depth 10"
     deeper, other = attrs.evolve(limits, depth=13), SparkSettings(resume=place, shards=2, tuning=SIZES)
-    second = distributed.explore(SPEC, deeper, session=spark, settings=other)
+    second = launch.explore(SPEC, deeper, session=spark, settings=other)
     assert answers(second) == answers(oracle.explore(SPEC, deeper))
     assert not list((tmp_path / "work" / "found").glob("*"))  # exchanged, and removed
     levels = list((tmp_path / "work" / "levels").glob("*/*.json"))
     assert len(levels) == 13  # those of the first run were removed
-    shallow = distributed.explore(
+    shallow = launch.explore(
         SPEC, attrs.evolve(limits, depth=9), session=spark, settings=SparkSettings(resume=place, tuning=SIZES)
     )
     assert (shallow.reason, shallow.statistics.depth) == ("reached depth 9", 13)
-    last = distributed.explore(
+    last = launch.explore(
         SPEC, Limits(keep_going=True), session=spark, settings=SparkSettings(resume=place, tuning=SIZES)
     )
     assert answers(last) == answers(oracle.explore(SPEC, Limits(keep_going=True)))
@@ -340,13 +333,13 @@ def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Ses
 )
 def test_a_search_of_something_else_is_refused(spec: Any, limits: Limits, message: str, tmp_path: Path) -> None:
     place = str(tmp_path / "work")
-    distributed.explore(SPEC, Limits(depth=3), settings=SparkSettings(work_dir=place))
+    launch.explore(SPEC, Limits(depth=3), settings=SparkSettings(work_dir=place))
     with pytest.raises(LeadlineError, match=message):
-        distributed.explore(spec, limits, settings=SparkSettings(resume=place))
+        launch.explore(spec, limits, settings=SparkSettings(resume=place))
     with pytest.raises(LeadlineError, match="already contains a search: continue it with --resume"):
-        distributed.explore(SPEC, settings=SparkSettings(work_dir=place))
+        launch.explore(SPEC, settings=SparkSettings(work_dir=place))
     with pytest.raises(LeadlineError, match="does not contain a search to resume"):
-        distributed.explore(SPEC, settings=SparkSettings(resume=str(tmp_path / "nothing")))
+        launch.explore(SPEC, settings=SparkSettings(resume=str(tmp_path / "nothing")))
 
 
 def test_a_search_of_other_code_is_refused(tmp_path: Path) -> None:
@@ -363,7 +356,7 @@ def test_a_search_of_other_code_is_refused(tmp_path: Path) -> None:
 def whole(spark: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The work directory of a search that was stopped."""
     place = tmp_path_factory.mktemp("spark") / "whole"
-    distributed.explore(
+    launch.explore(
         SPEC,
         Limits(keep_going=True, depth=10),
         session=spark,
@@ -392,7 +385,7 @@ def test_a_level_that_is_not_whole_is_an_error(spark: Session, fault: str, whole
         case _:
             level.write_text(level.read_text()[:-10])
     with pytest.raises(Damaged, match=r"0008.*damaged|cannot read .*0008"):
-        distributed.explore(SPEC, limits, session=spark, settings=SparkSettings(resume=place, tuning=SIZES))
+        launch.explore(SPEC, limits, session=spark, settings=SparkSettings(resume=place, tuning=SIZES))
 
 
 FLIPS = 1
@@ -417,9 +410,7 @@ def test_bits_that_flip_are_noticed(spark: Session, whole: Path, pattern: str, t
         damaged.write_bytes(data[:where] + changed)  # the last one is cut
         refusal = ""
         try:
-            found = distributed.explore(
-                SPEC, limits, session=spark, settings=SparkSettings(resume=str(place), tuning=SIZES)
-            )
+            found = launch.explore(SPEC, limits, session=spark, settings=SparkSettings(resume=str(place), tuning=SIZES))
         except LeadlineError as error:
             refusal = str(error)
         if refusal:
@@ -432,16 +423,13 @@ def test_bits_that_flip_are_noticed(spark: Session, whole: Path, pattern: str, t
 
 def test_a_work_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "work"
-    distributed.explore(SPEC, Limits(depth=3), settings=SparkSettings(work_dir=str(place)))
+    launch.explore(SPEC, Limits(depth=3), settings=SparkSettings(work_dir=str(place)))
     using = re.escape(f"another search (process {os.getpid()} on {socket.gethostname()}) is using {place}: wait")
     with claims.claimed(Storage(str(place))):
         for settings in (SparkSettings(work_dir=str(place)), SparkSettings(resume=str(place))):
             with pytest.raises(LeadlineError, match=using):
-                distributed.explore(SPEC, Limits(depth=3), settings=settings)
-    assert (
-        distributed.explore(SPEC, Limits(depth=3), settings=SparkSettings(resume=str(place))).reason
-        == "reached depth 3"
-    )
+                launch.explore(SPEC, Limits(depth=3), settings=settings)
+    assert launch.explore(SPEC, Limits(depth=3), settings=SparkSettings(resume=str(place))).reason == "reached depth 3"
 
 
 @pytest.fixture
@@ -628,7 +616,7 @@ def test_a_missing_package_is_named(package: str) -> None:
         mock.patch("importlib.util.find_spec", find),
         pytest.raises(LeadlineError, match=rf"needs {package}: run pip install 'leadline\[spark\]'"),
     ):
-        distributed.explore(SPEC)
+        launch.explore(SPEC)
 
 
 def test_workers_tasks_are_importable() -> None:

@@ -21,7 +21,7 @@ import psutil
 import pytest
 
 from leadline.checker import Spec
-from leadline.checker.engines import spark as distributed
+from leadline.checker.engines.spark import launch as distributed
 from leadline.checker.engines.spark.session import Session
 from leadline.checker.result import Result
 from leadline.checker.settings import SparkSettings, SparkTuning
@@ -38,7 +38,7 @@ SIZES = SparkTuning(large=300, small=200)
 
 DRIVER = f"""
 import json, sys
-from leadline.checker.engines import spark as distributed
+from leadline.checker.engines.spark import launch as distributed
 from leadline.checker.settings import SparkSettings, SparkTuning, Tuning
 from leadline.invariants.catalog import CATALOG
 tuning = {SIZES!r}
@@ -52,13 +52,13 @@ print(json.dumps([found.distinct, found.generated, found.depth, {{k: v.distinct 
 
 COMMAND = f"""
 import attrs, sys
-from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.spark import launch
 from leadline.checker.settings import SparkTuning, Tuning
 from leadline.reports.cli import main
+search = launch.explore
 def explore(spec, limits, progress, settings):
-    return launch.explore(spec, limits, progress, attrs.evolve(settings, tuning={SIZES!r}))
-distributed.explore = explore
+    return search(spec, limits, progress, attrs.evolve(settings, tuning={SIZES!r}))
+launch.explore = explore
 sys.argv[0] = "leadline"
 main()
 """

@@ -18,8 +18,8 @@ import pytest
 
 from leadline.checker import LeadlineError, Limits, Spec, action
 from leadline.checker.engines import oracle
-from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.compiled import search_identity
+from leadline.checker.engines.spark import launch as distributed
 from leadline.checker.engines.spark.session import Session
 from leadline.checker.settings import SparkSettings, SparkTuning, Tuning
 from leadline.checker.support.durable import sealed

@@ -9,9 +9,9 @@ import attrs
 import pytest
 
 from leadline.checker.engines import oracle
-from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.learning.calls import NotRecorded
 from leadline.checker.engines.learning.restart import Adjustments
+from leadline.checker.engines.spark import launch as distributed
 from leadline.checker.engines.spark import tasks
 from leadline.checker.engines.spark.session import Session
 from leadline.checker.engines.spark.tasks import ExpandDone, ExpandTask, Failure

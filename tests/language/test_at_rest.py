@@ -187,7 +187,7 @@ def test_the_engines_agree_on_a_shipped_spec(name: str) -> None:
 
 @pytest.mark.spark
 def test_spark_agrees(spark: Session) -> None:
-    from leadline.checker.engines import spark as distributed
+    from leadline.checker.engines.spark import launch as distributed
     from leadline.checker.settings import SparkSettings, SparkTuning
 
     spec = CATALOG["control/2.1"].with_bounds({"records": 0})

@@ -76,7 +76,7 @@ def test_a_word_means_the_same_everywhere(word: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("all_cores")
 def test_words_mean_the_same_on_spark(spark: Any) -> None:
-    from leadline.checker.engines import spark as distributed
+    from leadline.checker.engines.spark import launch as distributed
 
     on_spark = SparkSettings(shards=2, tuning=SparkTuning(large=1, small=1))
     # Spark gets a list of initial states, whatever makes it, and bounds that were checked

@@ -19,43 +19,12 @@ breadth-first search, and `launch` prepares and starts it.
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, TypeVar
 
-from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
-from leadline.checker.result import Limits, Result
-from leadline.checker.settings import SparkSettings
-from leadline.checker.spec import Spec
-
-if TYPE_CHECKING:
-    from leadline.checker.engines.spark.session import Session
-S = TypeVar("S")
-
-
-def explore(
-    spec: Spec[S],
-    limits: Limits | None = None,
-    progress: Progress | None = None,
-    settings: SparkSettings | None = None,
-    *,
-    session: Session | None = None,
-) -> Result:
-    """Search a spec's states breadth-first on Spark.
-
-    Parameters:
-        spec, limits, progress, settings, session: see `leadline.checker.engines.spark.launch.explore`.
-
-    Raises:
-        LeadlineError: if pyspark, pyarrow or Java is missing or too old.
-    """
-    require_packages()
-    from leadline.checker.engines.spark import launch  # imports pyspark and pyarrow
-
-    return launch.explore(spec, limits, progress, settings, session=session)
 
 
 def require_packages() -> None:
-    """Raise LeadlineError if pyspark or pyarrow is not installed."""
+    """Raise LeadlineError if pyspark or pyarrow is not installed, before a module that imports them is imported."""
     for package in ("pyspark", "pyarrow"):
         if importlib.util.find_spec(package) is None:
             raise LeadlineError(f"the spark engine needs {package}: run pip install 'leadline[spark]'")
