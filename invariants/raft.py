@@ -171,6 +171,25 @@ def quorum_commits(state: Quorum) -> bool:
     return bool(state.committed)
 
 
+@witness("a leader knows a later offset of a follower than that from which it fetches")
+def voter_behind(state: Quorum) -> bool:
+    return any(
+        node.role == FOLLOWER
+        and node.leader != number
+        and state.can_fetch(number, node.leader)
+        and state.nodes[node.leader].ends[number] > len(node.log)
+        for number, node in enumerate(state.nodes)
+    )
+
+
+@witness("a node that led restarts, and has resigned")
+def former_leader_restarts(state: Quorum) -> bool:
+    return any(node.role == RESIGNED and node.restarted for node in state.nodes)
+
+
+SITUATIONS = (voter_behind, former_leader_restarts)
+
+
 @witness("two nodes lead different epochs")
 def two_leaders(state: Quorum) -> bool:
     return sum(node.role == LEADER for node in state.nodes) > 1

@@ -43,7 +43,7 @@ def _spec(column: Column, protocol: Protocol) -> Spec[Quorum]:
         initial_states=functools.partial(initial_states, protocol=protocol),
         actions=ACTIONS,
         properties=PROPERTIES,
-        optional=OPTIONAL,
+        optional=(*OPTIONAL, *raft.SITUATIONS),
         cut=would_raise_more,
         bounds=column.bounds,
         drawing=drawing.DRAWING,

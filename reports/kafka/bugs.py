@@ -5,7 +5,8 @@ search results. Every affected release must violate the property. The release wi
 not violate it. If the old rule is restored in the release with the fix, that release must violate the property again.
 
 Most bugs are about partition replication, and affect releases of the `kafka` family. Others are about transactions (the
-`txn` family), about controllers that die (the `control` family), or about consumer groups (the `group` family).
+`txn` family), about controllers that die (the `control` family), about consumer groups (the `group` family),
+or about KRaft's quorum (the `quorum` family).
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ REPLICATION = "kafka"
 TRANSACTIONS = "txn"
 CONTROL = "control"
 GROUPS = "group"
+QUORUM = "quorum"
 """The families of releases: the part of a spec's name before the slash."""
 
 SIZES = (
@@ -140,7 +142,7 @@ class UnmodelledBug:
         also: further tickets about the same bug.
         sentence: a sentence that describes the bug.
         reason: why no search shows the bug.
-        family: the family whose releases have the bug: `REPLICATION`, `TRANSACTIONS`, `CONTROL` or `GROUPS`.
+        family: the family whose releases have the bug: `REPLICATION`, `TRANSACTIONS`, `CONTROL`, `GROUPS` or `QUORUM`.
     """
 
     ticket: str
@@ -210,7 +212,7 @@ class Archive:
         """Return the part of the archive that is about one family of releases.
 
         Parameters:
-            family: `REPLICATION`, `TRANSACTIONS`, `CONTROL` or `GROUPS`.
+            family: `REPLICATION`, `TRANSACTIONS`, `CONTROL`, `GROUPS` or `QUORUM`.
         """
         return Archive(
             bugs=[bug for bug in self.bugs if family_of(bug) == family],
@@ -400,7 +402,7 @@ def sizes(needed: Any, least: int, most: int | None = None) -> list[int]:
 
 
 def family_of(bug: Bug | UnmodelledBug) -> str:
-    """Return the family of the affected releases: `REPLICATION`, `TRANSACTIONS`, `CONTROL` or `GROUPS`."""
+    """Return the family of the affected releases: `REPLICATION`, `TRANSACTIONS`, `CONTROL`, `GROUPS` or `QUORUM`."""
     return bug.family if isinstance(bug, UnmodelledBug) else bug.affected[0].partition("/")[0]
 
 

@@ -23,7 +23,14 @@ from leadline.reports.kafka.kept_behaviours import executed
 SEVERITIES = ("critical", "high", "medium", "low")
 """The severities, the most severe first."""
 
-OF_DATA = (*LOSS_PROPERTIES, "log_matching", "logs_prefix_consistent", "no_lost_write", "no_aborted_read")
+OF_DATA = (
+    *LOSS_PROPERTIES,
+    "log_matching",
+    "logs_prefix_consistent",
+    "no_lost_write",
+    "no_aborted_read",
+    "quorum_leader_complete",
+)
 """Properties whose violation means that what clients wrote or read is wrong."""
 
 OF_CANDIDATES = ("strong_isr", "weak_isr", "isr_joined_with_all")
@@ -32,7 +39,7 @@ OF_CANDIDATES = ("strong_isr", "weak_isr", "isr_joined_with_all")
 OF_REQUESTS = ("reassignment_as_asked", "added_or_removed")
 """Properties of what operators ask for, whose violation neither loses anything nor makes a partition unavailable."""
 
-OF_DISKS = ("lossy_crashes", "lost_directories", "unclean_elections")
+OF_DISKS = ("lossy_crashes", "lost_directories", "unclean_elections", "disks", "cuts")
 """Perturbations that lose records by themselves, on one broker."""
 
 

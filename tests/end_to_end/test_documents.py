@@ -16,7 +16,7 @@ import click
 import pytest
 
 from leadline.checker import Property
-from leadline.invariants import situations
+from leadline.invariants import raft, situations
 from leadline.invariants.families import atomic, control, group, kafka, quorum, txn
 from leadline.reports.cli.app import app
 from leadline.reports.cli.options import chosen_spec
@@ -177,7 +177,7 @@ FAMILIES = {
     "`txn`": (*txn.PROPERTIES, *txn.LIVENESS),
     "`group`": (*group.PROPERTIES, *group.BY_DESIGN, *group.LIVENESS),
     "`control`": (*control.PROPERTIES, *control.OPTIONAL),
-    "`quorum`": (*quorum.PROPERTIES, *quorum.OPTIONAL),
+    "`quorum`": (*quorum.PROPERTIES, *quorum.OPTIONAL, *raft.SITUATIONS),
 }
 PROPERTIES = {item.name: item for properties in FAMILIES.values() for item in properties}
 

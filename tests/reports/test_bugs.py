@@ -18,6 +18,7 @@ from leadline.model.rules import RuleColumn
 from leadline.reports.kafka.bugs import (
     CONTROL,
     GROUPS,
+    QUORUM,
     REPLICATION,
     TRANSACTIONS,
     Bug,
@@ -175,7 +176,7 @@ def test_the_tickets_about_transactions() -> None:
         *("KAFKA-9600", "KAFKA-9666", "KAFKA-16352", "KAFKA-18464", "KAFKA-18660", "KAFKA-19367", "KAFKA-20090"),
         "KAFKA-20785",
     }
-    families = [ARCHIVE.of_family(family) for family in (REPLICATION, TRANSACTIONS, CONTROL, GROUPS)]
+    families = [ARCHIVE.of_family(family) for family in (REPLICATION, TRANSACTIONS, CONTROL, GROUPS, QUORUM)]
     assert sum(len(each.bugs) for each in families) == len(ARCHIVE.bugs)
     assert sum(len(each.unreached) for each in families) == len(ARCHIVE.unreached)
 
@@ -189,6 +190,11 @@ def test_the_tickets_about_controllers() -> None:
     assert {bug.ticket for bug in own.unreached} == {
         *("KAFKA-4447", "KAFKA-1188", "KAFKA-9539", "KAFKA-5879", "KAFKA-6638", "KAFKA-16121"),
     }
+
+
+def test_the_tickets_about_quorums() -> None:
+    own = ARCHIVE.of_family(QUORUM)
+    assert {bug.ticket for bug in own.bugs} == {"KAFKA-12181", "KAFKA-14205", "KAFKA-17333"}
 
 
 def test_the_tickets_about_groups() -> None:

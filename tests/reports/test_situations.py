@@ -19,7 +19,7 @@ ARCHIVE = read_archive()
 SLOW = {"no ticket: outdated log end", "KAFKA-15665"}
 """Bugs whose searches take minutes."""
 
-WITHOUT_FIX = {"KAFKA-20716", "KAFKA-14808", "no ticket: sync timer"}
+WITHOUT_FIX = {"KAFKA-20716", "KAFKA-14808", "KAFKA-14205", "no ticket: sync timer"}
 """Bugs without a release or a rule that fixes them, so that no *holds* rests on their situation."""
 
 

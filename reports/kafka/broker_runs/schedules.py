@@ -23,7 +23,7 @@ from leadline.model.kafka.published import minor
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, Column, column_of
 from leadline.model.kafka.state import Partition
 from leadline.model.txn import releases as txn_releases
-from leadline.reports.kafka.bugs import CONTROL, GROUPS, TRANSACTIONS, Archive, Bug, BugSearch, family_of
+from leadline.reports.kafka.bugs import CONTROL, GROUPS, QUORUM, TRANSACTIONS, Archive, Bug, BugSearch, family_of
 from leadline.reports.loading import load_spec
 
 _OLDER_CLIENT, _VERSION = "-client-", "transaction_version"
@@ -77,8 +77,10 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
 
     Raises:
         LeadlineError: if the bug does not affect the requested release, or does not affect any release that can be run,
-            or if it is about consumer groups.
+            or if it is about consumer groups or KRaft's quorum.
     """
+    if family_of(bug) == QUORUM:
+        raise LeadlineError(f"{bug.ticket} is about KRaft's quorum: there is no replay of it")
     if family_of(bug) == GROUPS:
         said = bug.on_brokers or "there is no replay of groups"
         raise LeadlineError(f"{bug.ticket} is about consumer groups: {said}")
