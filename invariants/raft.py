@@ -77,6 +77,9 @@ def announced_watermark_monotonic(state: Quorum) -> Iterator[str]:
     "the high watermark that a node knows does not fall while it runs", source="FollowerState.updateHighWatermark"
 )
 def quorum_watermark_monotonic(before: Quorum, after: Quorum) -> Iterator[str]:
+    """This property is kept for models that change what a follower does: here it stops rather than lower its high
+    watermark, which `halts` notices.
+    """
     for number in range(before.bounds.nodes):
         was, now = before.nodes[number], after.nodes[number]
         if now.high_watermark < was.high_watermark and now.is_up and not now.restarted:
@@ -88,6 +91,7 @@ def quorum_watermark_monotonic(before: Quorum, after: Quorum) -> Iterator[str]:
     source="KAFKA-12460: Raft should prevent truncation below high watermark",
 )
 def nothing_committed_truncated(before: Quorum, after: Quorum) -> Iterator[str]:
+    """This property is kept for the same reason: a follower stops rather than truncate there."""
     for number in range(before.bounds.nodes):
         was, now = before.nodes[number], after.nodes[number]
         if len(now.log) < was.high_watermark and now.is_up and not now.restarted:
