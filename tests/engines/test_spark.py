@@ -108,7 +108,7 @@ LIMITS = {
 }
 
 
-ONE_OF_EACH = ("rpc/kip-101", "kafka/0.10.2", "kafka/4.1", "txn/kip-890-1", "control/2.4", "group/2.8")
+ONE_OF_EACH = ("rpc/kip-101", "kafka/0.10.2", "kafka/4.1", "txn/kip-890-1", "control/2.4", "group/2.8", "quorum/3.9")
 """One spec of each family, and of the releases with ZooKeeper and with KRaft. They share their actions with the others.
 """
 
@@ -122,7 +122,7 @@ SEARCHED = [
     name
     for name in CATALOG
     if name in SEARCHED_BY_DEFAULT
-    or (EVERY and (name in ONE_OF_EACH or not name.startswith(("control/", "group/", "kafka/", "txn/"))))
+    or (EVERY and (name in ONE_OF_EACH or not name.startswith(("control/", "group/", "kafka/", "quorum/", "txn/"))))
 ]
 
 
