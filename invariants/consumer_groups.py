@@ -174,11 +174,5 @@ def must_revoke(state: ConsumerGroup) -> bool:
     return any(member.revoking for member in state.group.members)
 
 
-@witness("a partition that a member must revoke shall be assigned to it again")
-def wanted_while_revoking(state: ConsumerGroup) -> bool:
-    group = state.group
-    return any(group.target[partition] == member.member_id for member in group.members for partition in member.revoking)
-
-
-SITUATIONS = (must_revoke, wanted_while_revoking)
+SITUATIONS = (must_revoke,)
 """Checked only if they are named."""
