@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leadline.checker.properties import invariant, step_invariant, step_witness, witness
+from leadline.checker.properties import invariant, step_invariant, witness
 from leadline.model.group.offsets import NO_OFFSET
 from leadline.model.group.perturbed import C, Perturbed
 
@@ -60,15 +60,15 @@ def goes_on_at_committed(state: Perturbed[C]) -> bool:
     )
 
 
-@step_witness("the committed offsets of a group expire")
-def offsets_expire(before: Perturbed[C], after: Perturbed[C]) -> bool:
-    return before.spent.expiries != after.spent.expiries
+@witness("the committed offsets of a group have expired")
+def offsets_expired(state: Perturbed[C]) -> bool:
+    return state.spent.expiries > 0
 
 
-@step_witness("a coordinator is replaced before a commit is replicated")
-def commit_not_replicated(before: Perturbed[C], after: Perturbed[C]) -> bool:
-    return before.spent.lost_commits != after.spent.lost_commits
+@witness("a coordinator was replaced before a commit was replicated")
+def commit_not_replicated(state: Perturbed[C]) -> bool:
+    return state.spent.lost_commits > 0
 
 
-SITUATIONS = (goes_on_at_committed, offsets_expire, commit_not_replicated)
+SITUATIONS = (goes_on_at_committed, offsets_expired, commit_not_replicated)
 """Checked only if they are named."""
