@@ -30,6 +30,7 @@ from leadline.checker.support.files import file_text, read_toml
 from leadline.checker.support.messages import nearest
 from leadline.reports.diagnosis import Diagnosis, default_seconds, diagnose, lines
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
+from leadline.reports.kafka.known_bugs import refuse_unclaimed
 from leadline.reports.loading import load_spec
 from leadline.reports.runs.phrases import violations
 from leadline.reports.shares import share_of
@@ -443,6 +444,7 @@ def _prepared(
     try:
         _check_sense(check, set(entry))
         spec = load_spec(check.spec, path.parent, loaded).with_bounds(check.bounds)
+        refuse_unclaimed(spec)
         wanted = check.properties if check.properties is not None else [check.violates] if check.violates else None
         prepared = PreparedCheck(check, spec.resting_on(check.witness, wanted), title, path, line)
         if check.violates and not any(item.is_named(check.violates) for item in prepared.spec.checks):

@@ -20,6 +20,7 @@ from leadline.checker.settings import SettingsError
 from leadline.checker.spec import Spec
 from leadline.reports.cli.completion import bounds, changed_rules, complete_part, complete_spec, properties
 from leadline.reports.diagnosis import SECONDS
+from leadline.reports.kafka.known_bugs import refuse_unclaimed
 from leadline.reports.loading import load_spec
 from leadline.reports.shares import share_of
 
@@ -215,9 +216,10 @@ def chosen_spec(
     """Return the spec that the command line names, with its bounds and properties. See `load_spec`.
 
     Raises:
-        LeadlineError: if a name is unknown, or if a bound is out of range.
+        LeadlineError: if a name is unknown, or if a bound is out of range; see also `refuse_unclaimed`.
     """
     spec = load_spec(reference, loaded=loaded).with_bounds(parse_bounds(",".join(bounds)))
+    refuse_unclaimed(spec)
     if no_invariants:
         if names:
             raise LeadlineError("-i and --no-invariants cannot be used together: pass only one of them")

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.model.kafka.bounds import Bounds
 
@@ -34,6 +35,21 @@ def too_early(spec: Spec[Any]) -> str:
     from leadline.model.group.releases import Column
 
     return spec.column.too_early(spec.bounds) if isinstance(spec.column, Column) else ""
+
+
+def refuse_unclaimed(spec: Spec[Any]) -> None:
+    """Refuse failures of log directories in a release that does more with them than the model.
+
+    Raises:
+        LeadlineError: if the bounds of the spec have such failures.
+    """
+    if spec.column is None or not isinstance(spec.bounds, Bounds) or not spec.bounds.lost_directories:
+        return
+    from leadline.model.kafka.releases import CAVEATS
+
+    release = spec.name.removeprefix("kafka/")
+    if release in CAVEATS:
+        raise LeadlineError(f"{spec.name} with lost_directories={spec.bounds.lost_directories}: {CAVEATS[release]}")
 
 
 def too_few_brokers(spec: Spec[Any]) -> str:

@@ -42,3 +42,14 @@ def test_the_warning_stands_beside_the_verdict(tmp_path: Path) -> None:
     bounds = "records=1,max_epoch=0,crashes=0,min_insync_replicas=2"
     run = call("explore", "kafka/4.3+isr_join=high-watermark", "-b", bounds, "-i", "weak_isr", folder=tmp_path)
     assert f"holds: every reachable state was searched; {SAID}" in run.out.replace("\n", " ")
+
+
+def test_failed_directories_are_refused_in_a_release_that_does_more_with_them(tmp_path: Path) -> None:
+    """KAFKA-16234: 3.7.0 can create a log again in another directory."""
+    bounds = ("-b", "lost_directories=1", "--max-states", "10")
+    run = call("explore", "kafka/3.7.0", *bounds, folder=tmp_path)
+    assert (run.code, "kafka/3.7.0 with lost_directories=1: 3.7.0 can create a log again" in run.err) == (2, True)
+    assert call("explore", "kafka/3.7.1", *bounds, folder=tmp_path).code == 3
+    suite = '[[check]]\nname = "x"\nspec = "kafka/3.7.0"\nexpect = "holds"\nbounds = { lost_directories = 1 }\n'
+    (tmp_path / "leadline.toml").write_text(suite)
+    assert "lost_directories=1" in call("check", folder=tmp_path).err
