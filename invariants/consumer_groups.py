@@ -174,5 +174,15 @@ def must_revoke(state: ConsumerGroup) -> bool:
     return any(member.revoking for member in state.group.members)
 
 
-SITUATIONS = (must_revoke,)
+@witness("the response to a heartbeat was lost")
+def response_lost(state: ConsumerGroup) -> bool:
+    return state.spent.failovers > 0
+
+
+@witness("an offset commit is in flight, and its member has lost a partition since it was sent")
+def commit_outdated(state: ConsumerGroup) -> bool:
+    return state.late is not None and bool(state.late.lost)
+
+
+SITUATIONS = (must_revoke, response_lost, commit_outdated)
 """Checked only if they are named."""

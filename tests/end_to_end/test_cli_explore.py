@@ -70,6 +70,7 @@ def entry(name: str, verdict: str, length: int | None = None, *files: str, kind:
         "source": "common sense" if name == "on_stairs" else "",
         "verdict": verdict,
         "premise_true": None,
+        "never_true": "",
         "by_design": "",
         "known_bugs": [],
         "trace_length": length,

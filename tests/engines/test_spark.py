@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from pyarrow import fs
 
 from leadline.checker import LeadlineError, Limits, Spec, SpecError, Verdict, action
-from leadline.checker.engines import oracle
+from leadline.checker.engines import ENGINES, oracle
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.compiled import claims
 from leadline.checker.engines.compiled.storage import Block, LocalFiles, RemoteFiles, Storage
@@ -616,7 +616,7 @@ def test_a_missing_package_is_named(package: str) -> None:
         mock.patch("importlib.util.find_spec", find),
         pytest.raises(LeadlineError, match=rf"needs {package}: run pip install 'leadline\[spark\]'"),
     ):
-        launch.explore(SPEC)
+        ENGINES["spark"](SPEC)
 
 
 def test_workers_tasks_are_importable() -> None:
