@@ -175,15 +175,9 @@ def premises(formula: Formula) -> Iterator[tuple[Formula, Formula]]:
         For each `implies` in the formula that is not negated: its left side, and the formula that this is true at the
         beginning of a behaviour or, inside of `always`, `eventually` or `until`, at any position.
     """
-
-    def of(part: Formula, is_first: bool, negated: bool) -> Iterator[tuple[Formula, Formula]]:
+    for part, is_first, negated in _parts(formula):
         if part.operator == "implies" and not negated:
             yield part.operands[0], part.operands[0] if is_first else sometime(part.operands[0])
-        for place, each in enumerate(part.operands):
-            turned = part.operator == "not" or (part.operator == "implies" and place == 0)
-            yield from of(each, is_first and not part.is_temporal, negated is not turned)
-
-    return of(formula, is_first=True, negated=False)
 
 
 def required(formula: Formula) -> Iterator[Formula]:
@@ -193,8 +187,7 @@ def required(formula: Formula) -> Iterator[Formula]:
         For each `implies`, what `premises` yields. For each other choice, such as ``~p | eventually(q)``, the opposite
         of those of its formulas that are about one position. If all are about later positions, the opposite of each.
     """
-
-    def of(part: Formula, is_first: bool, negated: bool) -> Iterator[Formula]:
+    for part, is_first, negated in _parts(formula):
         opposites: list[Formula] = []
         if part.operator == "implies" and not negated:
             opposites = [part.operands[0]]
@@ -204,11 +197,16 @@ def required(formula: Formula) -> Iterator[Formula]:
             if len(plain) < len(against):
                 opposites = [functools.reduce(operator.and_, plain)] if plain else against
         yield from opposites if is_first else map(sometime, opposites)
-        for place, each in enumerate(part.operands):
-            turned = part.operator == "not" or (part.operator == "implies" and place == 0)
-            yield from of(each, is_first and not part.is_temporal, negated is not turned)
 
-    return of(formula, is_first=True, negated=False)
+
+def _parts(formula: Formula, is_first: bool = True, negated: bool = False) -> Iterator[tuple[Formula, bool, bool]]:
+    """Yield a formula and all formulas in it, from the outside in, each with whether it is about the beginning of a
+    behaviour, and whether it is negated.
+    """
+    yield formula, is_first, negated
+    for place, each in enumerate(formula.operands):
+        turned = formula.operator == "not" or (formula.operator == "implies" and place == 0)
+        yield from _parts(each, is_first and not formula.is_temporal, negated is not turned)
 
 
 def _choices(formula: Formula, negated: bool) -> list[tuple[Formula, bool]]:

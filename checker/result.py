@@ -440,7 +440,7 @@ class PropertyResult:
         premise: whether the premise of the property was true in any state searched. None if the property has no
             premise.
         never: what is true in no state searched, or for a formula in no behaviour, so that a property that holds says
-            nothing: the name of the premise, or the left side of an `implies`. Empty if there is no such thing.
+            nothing: the name of the premise, or the left side of an `implies`. Empty if the property says something.
     """
 
     property: Property

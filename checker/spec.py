@@ -285,15 +285,12 @@ class Spec(Generic[S]):
         for atom in atoms:
             function, names = atom[1], [each.name for each in found.values()]
             known = (f"{name_of(function)}{f' {number}' if number > 1 else ''}" for number in itertools.count(1))
-            kind = Kind.STEP_CONDITION if atom[0] == "step" else Kind.CONDITION
-            name = next(name for name in known if name not in names)
-            found[atom] = Property(name, kind, "", function, "")
+            found[atom] = _condition(atom, next(name for name in known if name not in names))
         return found
 
     def condition(self, atom: Atom) -> Property:
         """Return a predicate in a formula as a property of kind `Kind.CONDITION` or `Kind.STEP_CONDITION`."""
-        kind = Kind.STEP_CONDITION if atom[0] == "step" else Kind.CONDITION
-        return self._conditions.get(atom) or Property(name_of(atom[1]), kind, "", atom[1], "")  # one of `optional`
+        return self._conditions.get(atom) or _condition(atom, name_of(atom[1]))  # one of `optional` has no entry
 
     @functools.cached_property
     def opening(self) -> Property | None:
@@ -683,6 +680,11 @@ def _hashable(value: object) -> bool:
     except (TypeError, AttributeError):  # a field that has no value is an AttributeError
         return False
     return True
+
+
+def _condition(atom: Atom, name: str) -> Property:
+    """Return a predicate in a formula as a property."""
+    return Property(name, Kind.STEP_CONDITION if atom[0] == "step" else Kind.CONDITION, "", atom[1], "")
 
 
 def _of_predicate(predicate: Callable[..., bool] | None, name: str, kind: Kind) -> Property | None:

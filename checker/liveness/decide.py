@@ -35,11 +35,11 @@ from typing import TypeVar
 import attrs
 
 from leadline.checker.action import ActionInstance
-from leadline.checker.formulas import Formula, premises, required
+from leadline.checker.formulas import Formula, required
 from leadline.checker.liveness.automaton import automaton_of
 from leadline.checker.liveness.fairness import Condition, disturbs, heals
 from leadline.checker.liveness.graph import StateGraph
-from leadline.checker.liveness.judged import Judged
+from leadline.checker.liveness.judged import Judged, conclude
 from leadline.checker.liveness.lasso import FairSet, Need, shortest
 from leadline.checker.liveness.product import Product
 from leadline.checker.properties import Kind, Property
@@ -91,10 +91,8 @@ def _left(graph: StateGraph[S], item: Property) -> set[int]:
 
 def judged(graph: StateGraph[S], item: Property) -> Judged[S] | None:
     """Decide a liveness property. Return None if it is undecided; see `judges_nothing`."""
-    trace = counterexample(graph, item)
-    if trace is None and judges_nothing(graph, item):
-        return None
-    return Judged(trace, never(graph, item) if trace is None and item.kind is Kind.TEMPORAL else "")
+    occurring = functools.partial(behaviour_of, graph, quiet=item.quiet)
+    return conclude(item, counterexample(graph, item), functools.partial(judges_nothing, graph), occurring)
 
 
 def judges_nothing(graph: StateGraph[S], item: Property) -> bool:
@@ -118,17 +116,6 @@ def judges_nothing(graph: StateGraph[S], item: Property) -> bool:
         return true != everything and _recovering(graph, item, true) == true
     _, order = _ways(graph, Obligation(_left(graph, item) if item.kind is Kind.LEADS_TO else everything, everything))
     return not any(fair_components(graph, set(order) - graph.open_states, quiet=item.quiet))
-
-
-def never(graph: StateGraph[S], item: Property) -> str:
-    """Return the left side of an `implies` that is true in no behaviour, as text. An empty string if there is none.
-
-    Parameters:
-        graph: the graph of all states and steps of the spec.
-        item: a property of kind `Kind.TEMPORAL` that is true.
-    """
-    found = (left for left, formula in premises(item.formula) if behaviour_of(graph, formula, quiet=item.quiet) is None)
-    return str(next(found, ""))
 
 
 def undecided(items: Sequence[Property]) -> Stop | None:

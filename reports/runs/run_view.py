@@ -36,7 +36,7 @@ class PropertyView:
         source: the source of the property, such as an article, a KIP or a ticket.
         trace_length: the number of states in the first trace, or None if there is no trace.
         premise: whether the premise was true in any searched state, or None if the property has no premise.
-        never: what was never true, so that the property says nothing if it holds. Empty if there is no such thing.
+        never: what was never true, so that the property says nothing if it holds. Otherwise empty.
         by_design: the reason why the configuration does not promise the property. Empty if it promises the property.
         known_bugs: the known bugs in the release that violate the property within the bounds. Empty if the property is
             not violated, or is violated by design.

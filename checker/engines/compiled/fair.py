@@ -57,7 +57,7 @@ class Arena(Generic[S]):
 
     def fair(self, begun: Flags, region: Flags, again: Flags, *, quiet: bool) -> tuple[Stems, FairStates] | None:
         """Return the shortest paths to the states in which a violation continues, and the states in which a fair
-        behaviour can stay. Return None if there are no such states.
+        behaviour can stay. Return None if it can stay in no state.
 
         Parameters:
             begun: the states in which a violation can begin.

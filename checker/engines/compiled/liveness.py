@@ -7,6 +7,7 @@ may stop in them, because no fairness condition is enabled.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Generic, TypeVar
@@ -22,10 +23,10 @@ from leadline.checker.engines.compiled.product import behaviour_of
 from leadline.checker.engines.compiled.sampling import check_steps
 from leadline.checker.engines.compiled.state_graph import PackedGraph
 from leadline.checker.engines.learning.arrays import Flags
-from leadline.checker.formulas import Formula, premises, required
+from leadline.checker.formulas import Formula, required
 from leadline.checker.liveness.automaton import automaton_of
 from leadline.checker.liveness.fairness import heals
-from leadline.checker.liveness.judged import Judged
+from leadline.checker.liveness.judged import Judged, conclude
 from leadline.checker.properties import LIVENESS, Kind, Property
 from leadline.checker.result import LivenessCounts
 from leadline.checker.trace import Trace
@@ -94,10 +95,8 @@ class LivenessCheck(Generic[S]):
             StopSearch: if the time or the memory is used up.
         """
         self._watch.need(self._count * BYTES_A_STATE)
-        trace = self._counterexample(item)
-        if trace is None and self.judges_nothing(item):
-            return None
-        return Judged(trace, self._never(item) if trace is None and item.kind is Kind.TEMPORAL else "")
+        occurring = functools.partial(self._behaviour_of, item=item)
+        return conclude(item, self._counterexample(item), self.judges_nothing, occurring)
 
     def _counterexample(self, item: Property) -> Trace[S] | None:
         if item.kind is Kind.RECOVERABLE:
@@ -118,11 +117,6 @@ class LivenessCheck(Generic[S]):
         """Return a fair behaviour in which a formula is true; see `decide.behaviour_of`."""
         where = {atom: self._where(self._spec.condition(atom)) for atom in formula.atoms if atom[0] == "now"}
         return behaviour_of(self._arena, automaton_of(formula), where, quiet=item.quiet, endless=endless)
-
-    def _never(self, item: Property) -> str:
-        """Return what is true in no behaviour, so that a formula is vacuous; see `decide.never`."""
-        found = (left for left, formula in premises(item.formula) if self._behaviour_of(formula, item) is None)
-        return str(next(found, ""))
 
     def judges_nothing(self, item: Property) -> bool:
         """Return whether a property without a counterexample is undecided; see `decide.judges_nothing`."""

@@ -38,7 +38,7 @@ def events(steps: Sequence[Step[Classic]]) -> Iterator[Event]:
 
 
 def answers_lost(before: Perturbed[C], after: Perturbed[C]) -> Iterator[tuple[str, str, bool]]:
-    """Yield that a consumer is told of a commit that no coordinator knows."""
+    """Yield an event for each commit that is acknowledged, but that no coordinator knows."""
     was, now = before.offsets.acknowledged, after.offsets
     for partition, (old, new, known) in enumerate(zip(was, now.acknowledged, now.committed, strict=True)):
         if new > max(old, known):
