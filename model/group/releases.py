@@ -7,11 +7,9 @@ release is an alias.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
-
 import attrs
 
+from leadline.model.columns import Releases, columns_of
 from leadline.model.group.classic import bounds as classic_bounds
 from leadline.model.group.classic import protocols as classic
 from leadline.model.group.classic import rules as classic_rules
@@ -20,8 +18,6 @@ from leadline.model.group.consumer import protocols as consumer
 from leadline.model.group.consumer import rules as consumer_rules
 from leadline.model.kafka.published import PUBLISHED, aliases, between, minor, span
 from leadline.model.rules import RuleColumn
-
-C = TypeVar("C", bound="GroupColumn")
 
 LAST = PUBLISHED[-1]
 BEFORE_PUBLISHED = ("0.10.1.0", "0.10.1.1")
@@ -90,7 +86,7 @@ def _order(version: str) -> int:
     return next(n for n, each in enumerate(_ORDER) if version in (each, minor(each)))
 
 
-_CLASSIC: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
+_CLASSIC: Releases = (
     (
         "0.10.1",
         (*BEFORE_PUBLISHED, *between("0.10.2.0", "2.0.1")),
@@ -125,7 +121,7 @@ _CLASSIC: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
 )
 """The releases, oldest first: a name, the published versions, and the rules that changed."""
 
-_CONSUMER: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
+_CONSUMER: Releases = (
     (
         "3.7-consumer",
         between("3.7.0", "3.7.2"),
@@ -162,24 +158,7 @@ _CONSUMER: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
 """The same for the consumer protocol."""
 
 
-def _columns(
-    make: Callable[..., C], protocol: str, releases: Sequence[tuple[str, tuple[str, ...], dict[str, str]]]
-) -> tuple[C, ...]:
-    values: dict[str, str] = {}
-    found: list[C] = []
-    for name, versions, changed in releases:
-        values = values | changed
-        found.append(
-            make(
-                name=f"group/{name}",
-                summary=f"consumer groups with the {protocol} protocol of Kafka {span(versions)}",
-                values=values,
-                changed=changed if found else {},
-                versions=versions,
-            )
-        )
-    return tuple(found)
+_SUMMARY = "consumer groups with the {} protocol of Kafka"
 
-
-COLUMNS = _columns(Column, "classic", _CLASSIC)
-CONSUMER_COLUMNS = _columns(ConsumerColumn, "consumer", _CONSUMER)
+COLUMNS = columns_of(Column, "group", _SUMMARY.format("classic"), _CLASSIC)
+CONSUMER_COLUMNS = columns_of(ConsumerColumn, "group", _SUMMARY.format("consumer"), _CONSUMER)

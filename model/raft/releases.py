@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import attrs
 
+from leadline.model.columns import Releases, columns_of
 from leadline.model.kafka.published import PUBLISHED, aliases, between, span
 from leadline.model.raft.bounds import Bounds
 from leadline.model.raft.protocols import Protocol
@@ -33,7 +34,7 @@ class Column(RuleColumn):
         return aliases(self.name, self.versions)
 
 
-_RELEASES: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
+_RELEASES: Releases = (
     (
         "2.8",
         between("2.8.0", "2.8.2"),
@@ -68,21 +69,4 @@ _RELEASES: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
 """The releases, oldest first: a name, the published versions, and the rules that changed."""
 
 
-def _columns() -> tuple[Column, ...]:
-    values: dict[str, str] = {}
-    found: list[Column] = []
-    for name, versions, changed in _RELEASES:
-        values = values | changed
-        found.append(
-            Column(
-                name=f"quorum/{name}",
-                summary=f"KRaft's quorum of controllers in Kafka {span(versions)}",
-                values=values,
-                changed=changed if found else {},
-                versions=versions,
-            )
-        )
-    return tuple(found)
-
-
-COLUMNS = _columns()
+COLUMNS = columns_of(Column, "quorum", "KRaft's quorum of controllers in Kafka", _RELEASES)
