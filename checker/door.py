@@ -60,6 +60,7 @@ STEPS = Gives("be a generator function that yields the next states", yields="the
 VALUES = Gives("return a collection of values", yields="the values")
 STATES = Gives("return a collection of states", yields="the states")
 DISTANCE = Gives("return a finite number that is at least 0")
+VALUE = Gives("return a value")
 ROWS = Gives("return a dict that maps names to rows")
 DRAWN = Gives("return a collection", yields="the elements")
 

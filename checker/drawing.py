@@ -6,12 +6,12 @@ For a spec without a drawing, reports show a row for each component and a column
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, Never, TypeVar
+from typing import Any, Generic, Never, TypeVar
 
 import attrs
 
 from leadline.checker.action import Step
-from leadline.checker.door import DRAWN, ROWS, admit
+from leadline.checker.door import DRAWN, ROWS, VALUE, admit
 from leadline.checker.support.escapes import visible
 
 S = TypeVar("S")
@@ -124,8 +124,33 @@ class Event:
     good: bool = False
 
 
+@attrs.frozen(eq=False)
+class Along(Generic[S]):
+    """A value that is computed along a trace, for people to look at.
+
+    The value is not part of the state, so it adds no states, and actions and properties cannot read it. A value that a
+    property needs belongs in the state; see `leadline.checker.state.history`.
+
+    Attributes:
+        start: returns the value in the initial state.
+        update: takes the value before a step and the step, and returns the value after it.
+
+    Example:
+        >>> from leadline.checker.drawing import Along
+        >>> writes = Along(lambda state: 0, lambda count, step: count + (step.action == "write"))
+    """
+
+    start: Callable[[S], Any]
+    update: Callable[[Any, Step[S]], Any]
+
+
 def _none(_: object) -> tuple[Never, ...]:
     return ()
+
+
+def no_rows(_: object) -> dict[str, Row]:
+    """Stands for the rows in a drawing that does not define them."""
+    return {}
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -133,7 +158,7 @@ class Drawing(Generic[S]):
     """Functions that describe how to display the states of a spec.
 
     Attributes:
-        rows: returns the rows of a state, keyed by name, in display order.
+        rows: returns the rows of a state, keyed by name, in display order. By default, each component is a row.
         messages: returns the messages that are in flight in a state.
         arrivals: returns the messages that arrive in a step. If a message arrives but was not in flight before the
             step, it was sent in the same step. If a message arrives but `messages` still returns it after the step, the
@@ -141,6 +166,7 @@ class Drawing(Generic[S]):
         events: takes the steps of a trace in order and returns the events that decided its outcome. Reports show them
             as the explanation of the trace. If there are no events, reports instead list the steps that wrote the
             values that the property and later steps read.
+        along: values that are computed along a trace and shown with each of its states, keyed by name.
         legend: an explanation of the notation.
 
     Example:
@@ -150,12 +176,16 @@ class Drawing(Generic[S]):
         {'level': '3 l'}
     """
 
-    rows: Callable[[S], Mapping[str, Row]]
+    rows: Callable[[S], Mapping[str, Row]] = no_rows
     messages: Callable[[S], Iterable[Message]] = _none
     arrivals: Callable[[Step[S]], Iterable[Message]] = _none
     events: Callable[[Sequence[Step[S]]], Iterable[Event]] = _none
+    along: Mapping[str, Along[S]] = attrs.field(factory=dict)
     legend: str = attrs.field(default="", converter=visible)
 
     def __attrs_post_init__(self) -> None:
         for name, takes in (("rows", "state"), ("messages", "state"), ("arrivals", "step"), ("events", "steps")):
             admit(f"the drawing's {name}", getattr(self, name), [takes], ROWS if name == "rows" else DRAWN)
+        for name, value in self.along.items():
+            admit(f"the start of {name} along traces", value.start, ["state"], VALUE)
+            admit(f"the update of {name} along traces", value.update, ["value", "step"], VALUE)

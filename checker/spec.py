@@ -619,7 +619,7 @@ class Spec(Generic[S]):
         )
 
     def rows(self, state: S) -> dict[str, Row]:
-        """Return the rows that display a state, keyed by name. If the spec has no drawing, there are none.
+        """Return the rows that display a state, keyed by name. If the spec does not draw them, there are none.
 
         Raises:
             SpecError: if the drawing raised an exception, or returned a value of the wrong type.
@@ -629,6 +629,20 @@ class Spec(Generic[S]):
         owner, function = "the drawing's rows", self.drawing.rows
         found = guarded(owner, lambda: mapping(owner, function, function(state), Row))
         return {visible(name): row for name, row in found.items()}
+
+    def along(self, start: S, steps: Sequence[Step[S]]) -> list[dict[str, object]]:
+        """Return the values that the drawing computes along a behaviour, keyed by name: for each state, a dict.
+
+        Raises:
+            SpecError: if a function of the drawing raised an exception.
+        """
+        values = [dict[str, object]() for _ in range(len(steps) + 1)]
+        for name, along in (self.drawing.along if self.drawing is not None else {}).items():
+            owner = f"{name} along the trace"
+            value = values[0][name] = guarded(owner, functools.partial(along.start, start))
+            for after, step in zip(values[1:], steps, strict=True):
+                value = after[name] = guarded(owner, functools.partial(along.update, value, step))
+        return values
 
     def messages(self, state: S) -> list[Message]:
         """Return the messages that are in flight in a state. If the spec has no drawing, there are none.

@@ -23,6 +23,7 @@ from leadline.reports.cli.options import (
     conf_option,
     coverage_option,
     diagnose_option,
+    look_option,
     master_option,
     max_memory_option,
     no_invariants_option,
@@ -125,6 +126,7 @@ from leadline.reports.formats import FORMATS
 @conf_option
 @verbose_option
 @coverage_option
+@look_option
 @trace_out_option
 @format_options(FORMATS["run"])
 def explore(
@@ -143,6 +145,7 @@ def explore(
     max_memory: int | None,
     conf: tuple[str, ...],
     coverage: bool,
+    looks: tuple[str, ...],
     trace_out: Path | None,
     **others: Any,
 ) -> int:
@@ -179,7 +182,7 @@ def explore(
     shown = chosen_settings | ({"conf": " ".join(conf)} if conf else {})
     search = functools.partial(EXHAUSTIVE[engine], chosen, limits, settings=settings)
     seconds = diagnose if diagnose is not None else default_seconds(chosen)
-    return run(lambda progress: search(progress=progress), chosen, engine, shown, files, trace_out, seconds)
+    return run(lambda progress: search(progress=progress), chosen, engine, shown, files, trace_out, seconds, looks)
 
 
 def spark_settings(given: tuple[str, ...]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, MOST_WORKERS, R
 from leadline.reports.cli.options import (
     chosen_spec,
     coverage_option,
+    look_option,
     max_memory_option,
     no_invariants_option,
     spec_options,
@@ -81,6 +82,7 @@ from leadline.reports.formats import FORMATS
 )
 @verify_option
 @coverage_option
+@look_option
 @trace_out_option
 @format_options(FORMATS["run"])
 def fuzz(
@@ -92,6 +94,7 @@ def fuzz(
     max_memory: int | None,
     keep_going: bool,
     coverage: bool,
+    looks: tuple[str, ...],
     trace_out: Path | None,
     **others: Any,
 ) -> int:
@@ -113,4 +116,5 @@ def fuzz(
     with only_the_result_on_stdout(files.only_a_report), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     search = functools.partial(ENGINES["random"], chosen, limits, settings=settings)
-    return run(lambda progress: search(progress=progress), chosen, "random", dict(settings.shown), files, trace_out)
+    shown = dict(settings.shown)
+    return run(lambda progress: search(progress=progress), chosen, "random", shown, files, trace_out, looks=looks)

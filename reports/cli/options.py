@@ -188,6 +188,16 @@ trace_out_option = click.option(
     help="Save each counterexample to this folder, in the Informal Trace Format (.itf.json).",
 )
 
+look_option = click.option(
+    "--look",
+    "looks",
+    multiple=True,
+    metavar="EXPRESSION",
+    help="Show the value of a Python expression in each state of a trace, e.g. --look 'len(queue)' (can be repeated). "
+    "The fields of the state have their names; `state` is the whole state, `before` the state before the step, and "
+    "`step` the step, with `step.action` and `step.arguments`.",
+)
+
 coverage_option = click.option(
     "--coverage",
     is_flag=True,

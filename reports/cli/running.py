@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from leadline.reports.terminal.console import console
 from leadline.reports.terminal.progress import progress_line
 from leadline.reports.terminal.run import heading, result_view
 from leadline.reports.terminal.trace import show_traces
+from leadline.reports.traces.looks import Look, check_looks, result_looked_at
 
 
 @contextmanager
@@ -41,6 +42,7 @@ def run(
     files: Files,
     trace_out: Path | None,
     diagnosis_seconds: float = 0,
+    looks: Sequence[str] = (),
 ) -> int:
     """Run a search, show its result, and write the requested files.
 
@@ -49,12 +51,16 @@ def run(
         settings: the settings of the engine, which the heading shows.
         trace_out: the folder to which the counterexamples are written, or None to write none.
         diagnosis_seconds: the time limit in seconds for finding the cause of a violation, or 0 to skip this step.
+        looks: expressions whose values are shown in each state of a counterexample.
 
     Returns:
         The exit code.
     """
     if trace_out is not None:
         check_output_folder(trace_out)
+    looked = list(map(Look.of, looks))
+    if looked:
+        check_looks(looked, spec, spec.initials()[0])
     watched = not files.only_a_report and console().is_terminal
     if watched:  # the search may take long; without a terminal, nothing is printed until it has ended
         console().print(heading(spec, engine, settings))
@@ -64,7 +70,7 @@ def run(
         diagnosis = diagnose(result, diagnosis_seconds, progress) if diagnosis_seconds else None
     if not files.only_a_report and not watched:
         console().print(heading(spec, engine, settings))
-    code = report(result, files, trace_out, diagnosis)
+    code = report(result_looked_at(result, looked), files, trace_out, diagnosis)
     place = next((settings[name] for name in ("resume", "checkpoint", "work_dir") if name in settings), None)
     ended = result.stop is None or result.stop.kind in (StopKind.VIOLATION, StopKind.OPEN)
     if place is not None and not ended:

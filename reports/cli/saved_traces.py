@@ -23,6 +23,7 @@ from leadline.reports.diagnosis import archived_bugs, lines
 from leadline.reports.exit_codes import AS_EXPECTED, VIOLATED
 from leadline.reports.loading import load_spec, names_a_file, shipped_spec
 from leadline.reports.terminal.console import console
+from leadline.reports.traces.looks import Look, looked_at
 from leadline.reports.traces.story import Story, story_of, story_of_file
 
 trace_spec_option = click.option(
@@ -63,19 +64,20 @@ class TraceView:
         return f"the trace is shown as recorded, not replayed: {self.reason}"
 
 
-def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> TraceView:
+def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str], looks: Sequence[Look] = ()) -> TraceView:
     """Return the view of a trace file. The trace is replayed if its spec may be run.
 
     Parameters:
         recorded: the contents of the file.
         spec: the spec that the user named, or None.
         command: the command line up to the option --spec, for messages.
+        looks: expressions whose values are shown with each state of a replayed trace.
 
     Raises:
         LeadlineError: if the spec that the user named does not exist.
     """
     try:
-        followed = replay_trace(spec_of_file(recorded, spec, command), recorded)
+        followed = looked_at(replay_trace(spec_of_file(recorded, spec, command), recorded), looks)
         found = archived_bugs(followed)
         return TraceView(story_of(followed), followed, "; ".join(lines(found)) if found is not None else "")
     except TraceError as error:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
@@ -27,6 +28,7 @@ from leadline.reports.cli.options import (
     bounds_option,
     chosen_spec,
     invariant_option,
+    look_option,
     no_invariants_option,
     refuse_options,
 )
@@ -44,6 +46,7 @@ from leadline.reports.terminal.console import console, is_plain
 from leadline.reports.terminal.run import result_view
 from leadline.reports.terminal.trace import story_view
 from leadline.reports.traces.dot import dot
+from leadline.reports.traces.looks import Look
 
 MOST_STATES = 3_000
 """The maximum number of states of a trace on a page. The time to write a page grows with the square of their number."""
@@ -59,6 +62,7 @@ _HELP = "text: human-readable text. " + " ".join(f"{name}: {form.help}." for nam
 @click.argument("what", metavar="FILE|DIR|SPEC", shell_complete=complete_spec(".py", ".json"))
 @click.option("--format", "form", type=click.Choice(["text", *FORMATS["trace"]]), help=f"{_HELP} The default is text.")
 @format_options(FORMATS["saved"])
+@look_option
 @trace_spec_option
 @bounds_option
 @invariant_option
@@ -73,6 +77,7 @@ _HELP = "text: human-readable text. " + " ".join(f"{name}: {form.help}." for nam
 def show(
     what: str,
     form: str | None,
+    looks: tuple[str, ...],
     spec: str | None,
     bounds: tuple[str, ...],
     names: tuple[str, ...],
@@ -105,7 +110,9 @@ def show(
     html = wanted["html"]
     drawn = {"bounds": bounds, "invariant": names, "no-invariants": no_invariants, "max-states": max_states}
     if is_shipped(what) or names_a_file(what) or not (os.path.exists(what) or what.endswith(".json")):
-        refuse_options({"format": form, **wanted, "spec": spec}, "is for saved traces and results, not for a spec")
+        refuse_options(
+            {"format": form, **wanted, "look": looks, "spec": spec}, "is for saved traces and results, not for a spec"
+        )
         return _draw(chosen_spec(what, bounds, names, no_invariants), max_states or MOST_DRAWN)
     refuse_options(drawn, "is for a spec, not for what was saved")
     if any(wanted.values()):
@@ -113,7 +120,8 @@ def show(
     files = Files(FORMATS["saved"], wanted)
     given = {"--format": form, "--html": html and str(html)}
     command = ["show", what, *(word for name, value in given.items() if value for word in (name, value))]
-    content = _read(Path(what), spec, command, MOST_STATES if html is not None else None)
+    view = functools.partial(view_of, command=command, looks=list(map(Look.of, looks)))
+    content = _read(Path(what), spec, view, MOST_STATES if html is not None else None)
     if any(wanted.values()):
         files.write(content, f": {counted(len(content.views), 'trace')}")
     else:
@@ -207,13 +215,13 @@ def _draw(spec: Spec[object], max_states: int) -> int:
     return AS_EXPECTED
 
 
-def _read(path: Path, spec: str | None, command: list[str], most: int | None) -> _Content:
+def _read(path: Path, spec: str | None, view: Callable[..., TraceView], most: int | None) -> _Content:
     """Read what a file or folder contains.
 
     Parameters:
         path: the file or folder.
         spec: the spec that the user named, or None.
-        command: the command line up to the option --spec, for messages.
+        view: a function that returns the view of a trace file, given the file and the spec that the user named.
         most: the maximum number of states of a trace, or None for any number.
     """
     about = None if path.is_dir() or path.name.endswith(SUFFIX) else _result(path)
@@ -225,17 +233,17 @@ def _read(path: Path, spec: str | None, command: list[str], most: int | None) ->
         for name, files in named.items():
             found = {file: _beside(path, file) for file in files}
             recorded, torn = _traces((file for file in found.values() if file is not None), most)
-            by_property[name] = [view_of(each, spec, command) for each in recorded]
+            by_property[name] = [view(each, spec) for each in recorded]
             missing = [file for file, place in found.items() if place is None]
             left_out += [*torn, *(_left_out(f"{file} is not in the folder of {path} or below it") for file in missing)]
         return _Content(path, by_property, left_out, run)
     if not path.is_dir():
-        return _Content(path, {"": [view_of(_short_enough(path, most), spec, command)]}, [])
+        return _Content(path, {"": [view(_short_enough(path, most), spec)]}, [])
     files_in_it = [file for file in sorted(path.glob(f"*{SUFFIX}")) if file.is_file()]
     if not files_in_it:
         raise TraceError(f"there is no {SUFFIX} file in {path}")
     recorded, left_out = _traces(files_in_it, most)
-    views = [view_of(each, None if is_shipped(each.spec) else spec, command) for each in recorded]
+    views = [view(each, None if is_shipped(each.spec) else spec) for each in recorded]
     return _Content(path, {"": views}, left_out)
 
 

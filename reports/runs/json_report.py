@@ -163,6 +163,7 @@ def story_object(story: Story) -> dict[str, object]:
                 "losses": frame.losses or None,
                 "rows": {name: row.columns for name, row in frame.rows.items()},
                 "changed": sorted(frame.changed),
+                "along": frame.along,
                 "happened_in": story.diagram.touched[number],
             }
             for number, frame in enumerate(story.frames)

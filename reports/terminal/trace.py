@@ -53,6 +53,7 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
         parts.append(Text(_legend(story, plain), style="dim"))
     parts += turning_points(story)
     for before, number, frame in zip([0, *numbers], numbers, frames, strict=False):
+        last_along = story.frames[max(number - 1, 0)].along
         if number > before + 1:
             left_out = f"\n{number - before - 1:,} states are left out; `leadline show FILE --format json` has all"
             parts.append(Text(left_out, style="yellow"))
@@ -62,6 +63,8 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
             parts.append(_row(frame, row, label_width, fitting, plain))
             parts.extend(_cells(frame, row, [column for column in columns if column not in fitting], plain))
         parts.extend(_under_way(frame, plain))
+        for name, text in frame.along.items():
+            parts.append(_cell(name, text, last_along[name] != text, plain, MARGIN))
     parts.extend(
         Padding(
             Text(paragraph, style="bold red" if not index else ""), (not index, 0, 0, 4 * bool(index)), expand=False
@@ -169,8 +172,13 @@ def _cells(frame: Frame, row: str, columns: list[str], plain: bool) -> Iterator[
         text, changed = frame.rows[row].columns.get(column, ""), (row, column) in frame.changed
         if not text and not changed:
             continue
-        cell = Text(f"{column}: {text}{CHANGED_MARK * (changed and plain)}", style=CHANGED_STYLE if changed else "dim")
-        yield Padding(cell, (0, 0, 0, MARGIN + 2))
+        yield _cell(column, text, changed, plain, MARGIN + 2)
+
+
+def _cell(name: str, text: str, changed: bool, plain: bool, margin: int) -> RenderableType:
+    """Return a line with a name and a text."""
+    cell = Text(f"{name}: {text}{CHANGED_MARK * (changed and plain)}", style=CHANGED_STYLE if changed else "dim")
+    return Padding(cell, (0, 0, 0, margin))
 
 
 def _under_way(frame: Frame, plain: bool) -> Iterator[RenderableType]:

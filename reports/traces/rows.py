@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import attrs
 
-from leadline.checker.drawing import Row
+from leadline.checker.drawing import Row, no_rows
 from leadline.checker.spec import Spec
 from leadline.checker.state import element_name, is_component, variables
 from leadline.checker.support.escapes import visible
@@ -33,7 +33,7 @@ def rows_of(spec: Spec[S], state: S) -> Rows:
     Raises:
         SpecError: if the drawing function of the spec raises an error.
     """
-    if spec.drawing is not None:
+    if spec.drawing is not None and spec.drawing.rows is not no_rows:
         return spec.rows(state)
     fields = variables(state)
     parts = {field.name: (getattr(state, field.name), element_name(field)) for field in fields}

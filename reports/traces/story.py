@@ -17,7 +17,7 @@ from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
 from leadline.checker.traces.itf import TraceFile
 from leadline.reports.lines import stated_bounds
-from leadline.reports.traces.rows import Rows, rows_of, rows_of_file
+from leadline.reports.traces.rows import Rows, rows_of, rows_of_file, written
 from leadline.reports.traces.spacetime import SpaceTime, losses, space_time
 
 MOST_CAUSES = 20
@@ -46,6 +46,7 @@ class Frame:
         under_way: the messages in flight.
         sent: the messages in flight that the step sent.
         lost: the messages that were lost in the step.
+        along: the values that are computed along the trace, as text, keyed by name.
     """
 
     label: str
@@ -56,6 +57,7 @@ class Frame:
     under_way: tuple[Message, ...] = ()
     sent: frozenset[Message] = frozenset()
     lost: tuple[Message, ...] = ()
+    along: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
     def words(self) -> str:
@@ -113,13 +115,18 @@ def story_of(trace: Trace[Any]) -> Story:
         ending = (visible(ending_of(about.name, about.kind, about.sentence)), *reasons, *map(visible, source))
     spec = trace.spec
     rows = [rows_of(spec, state) for state in trace.states]
-    taken = [step.instance for step in trace.steps]
+    steps_taken = list(trace.steps)
+    along = [
+        {visible(name): visible(written(value)) for name, value in values.items()}
+        for values in spec.along(trace.states[0], steps_taken)
+    ]
+    taken = [step.instance for step in steps_taken]
     steps = [("", ""), *((visible(repr(instance)), visible(instance.sentence)) for instance in taken)]
     diagram = space_time(rows, trace)
     return Story(
         title=_title(spec.name, attrs.asdict(spec.bounds)),
         legend=spec.drawing.legend if spec.drawing is not None else "",
-        frames=_frames(steps, diagram, [tuple(spec.messages(state)) for state in trace.states]),
+        frames=_frames(steps, diagram, [tuple(spec.messages(state)) for state in trace.states], along),
         diagram=diagram,
         ending=ending,
         happened=what_happened(trace),
@@ -209,7 +216,7 @@ def story_of_file(recorded: TraceFile) -> Story:
     return Story(
         title=_title(recorded.spec or "a trace", recorded.bounds),
         legend="",
-        frames=_frames(steps, diagram, [()] * len(steps)),
+        frames=_frames(steps, diagram, [()] * len(steps), [{}] * len(steps)),
         diagram=diagram,
         ending=(visible(f"about {recorded.about}: {recorded.sentence}"),) if recorded.about else (),
         loop=recorded.loop,
@@ -226,7 +233,10 @@ def ending_of(name: str, kind: Kind, sentence: str) -> str:
 
 
 def _frames(
-    steps: Sequence[tuple[str, str]], diagram: SpaceTime, messages: Sequence[tuple[Message, ...]]
+    steps: Sequence[tuple[str, str]],
+    diagram: SpaceTime,
+    messages: Sequence[tuple[Message, ...]],
+    along: Sequence[Mapping[str, str]],
 ) -> tuple[Frame, ...]:
     frames = []
     for number, (label, sentence) in enumerate(steps):
@@ -247,6 +257,7 @@ def _frames(
                 under_way=messages[number],
                 sent=frozenset(messages[number]) - {*messages[max(number - 1, 0)]},
                 lost=tuple(each.message for each in diagram.deliveries if each.lost and each.ended == number),
+                along=along[number],
             )
         )
     return tuple(frames)
