@@ -6,12 +6,22 @@ import functools
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
 
-from leadline.checker.engines import ENGINES
+from leadline.checker.engines import ENGINES, searched
 from leadline.checker.engines.budget import Budget
-from leadline.checker.result import Limits
+from leadline.checker.engines.progress import Progress
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Limits, Result
 from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, MOST_WORKERS, RandomSettings
+from leadline.checker.spec import Spec
+from leadline.checker.support.messages import nearest
+from leadline.checker.trace import Trace
+from leadline.checker.traces.continued import continued, continuing
+from leadline.checker.traces.itf import SUFFIX, read_trace
+from leadline.checker.traces.replay import replay
+from leadline.reports.cli.completion import complete_files
 from leadline.reports.cli.options import (
     chosen_spec,
     coverage_option,
@@ -26,10 +36,26 @@ from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout, run
 from leadline.reports.formats import FORMATS
 
+MOST_STATES = 1_000_000
+"""The maximum number of states that a search for a witness finds, at which a random search is to begin."""
+
 
 @click.command()
 @spec_options
 @no_invariants_option
+@click.option(
+    "--safety",
+    is_flag=True,
+    help="Leave out the liveness properties of SPEC, which a random search cannot check.",
+)
+@click.option(
+    "--from",
+    "begin",
+    metavar="FILE|WITNESS",
+    shell_complete=complete_files(SUFFIX),
+    help="Begin at the last state of a saved trace of SPEC or, given a witness of SPEC, at the end of a shortest trace "
+    "to it, for which up to 1,000,000 states are searched.",
+)
 @click.option(
     "--examples",
     type=click.IntRange(1, MOST_EXAMPLES),
@@ -90,6 +116,8 @@ def fuzz(
     bounds: tuple[str, ...],
     names: tuple[str, ...],
     no_invariants: bool,
+    safety: bool,
+    begin: str | None,
     max_seconds: float | None,
     max_memory: int | None,
     keep_going: bool,
@@ -107,6 +135,7 @@ def fuzz(
     \b
     leadline fuzz atomic/hw-truncation --seed 7
     leadline fuzz atomic/kip-279 -b brokers=3,max_epoch=2 --max-seconds 60
+    leadline fuzz my_protocol.py --from traces/two_leaders.itf.json
 
     Exit code 1: a property is violated; 2: usage error; 3: no violation was found.
     """
@@ -115,6 +144,40 @@ def fuzz(
     settings = RandomSettings(**others)
     with only_the_result_on_stdout(files.only_a_report), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
-    search = functools.partial(ENGINES["random"], chosen, limits, settings=settings)
-    shown = dict(settings.shown)
-    return run(lambda progress: search(progress=progress), chosen, "random", shown, files, trace_out, looks=looks)
+        if safety:
+            chosen = chosen.with_properties(item.name for item in chosen.checks if not item.kind.is_liveness)
+        first = _trace_to(chosen, begin) if begin is not None else None
+    start = chosen if first is None else continuing(first, chosen)
+    search = functools.partial(ENGINES["random"], start, limits, settings=settings)
+
+    def result(progress: Progress | None) -> Result:
+        found = search(progress=progress)
+        if first is None:
+            return found
+        return attrs.evolve(continued(found, first), settings={**found.settings, "from": begin})
+
+    shown = {**settings.shown, **({"from": begin} if begin is not None else {})}
+    return run(result, chosen, "random", shown, files, trace_out, looks=looks)
+
+
+def _trace_to(spec: Spec[object], begin: str) -> Trace[object]:
+    """Return the trace at whose end a search begins.
+
+    Parameters:
+        begin: the name of a trace file, or of a witness of the spec.
+
+    Raises:
+        LeadlineError: if the file is not a trace of the spec, or if the witness is not reached.
+    """
+    if begin.endswith(SUFFIX):
+        return replay(spec, attrs.evolve(read_trace(Path(begin)), about=None, loop=None))
+    known = [item.name for item in spec.all_checks if item.kind.is_witness]
+    if begin not in known:
+        raise LeadlineError(
+            f"--from {begin}: {spec.name} has no witness of this name{nearest(begin, known)}; "
+            f"the name of a trace ends in {SUFFIX}"
+        )
+    found = searched(spec.with_properties([begin]), Limits(max_states=MOST_STATES))
+    for trace in found.properties[0].traces:
+        return attrs.evolve(trace, about=None)
+    raise LeadlineError(f"--from {begin}: no step leads there in the first {found.statistics.distinct:,} states")

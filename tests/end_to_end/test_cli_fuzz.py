@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -142,3 +143,59 @@ def test_control_c_ends_in_3_with_a_partial_report(tmp_path: Path) -> None:
     assert "Traceback" not in run.err
     assert "incomplete: interrupted" in run.lines
     assert re.search(r"^[1-9][\d,]* distinct states?, [\d,]+ visits?,", run.out, re.MULTILINE)
+
+
+def test_a_search_begins_at_the_end_of_a_saved_trace_or_at_a_witness(tmp_path: Path) -> None:
+    second = '@witness("the second step")\ndef second_step(state: Climber) -> bool:\n    return state.height == 2\n\n\n'
+    source = STAIRS.replace("spec = ", f"{second}spec = ").replace("top_reached]", "top_reached, second_step]")
+    write(tmp_path, stairs=source)
+    call("fuzz", "stairs.py", "-b", "top=3", "-i", "third_step_free", "--trace-out", "whole", folder=tmp_path)
+    (whole,) = (tmp_path / "whole").glob("*.json")
+    short = json.loads(whole.read_text(encoding="utf-8"))
+    short["states"] = short["states"][:3]
+    (tmp_path / "second.itf.json").write_text(json.dumps(short), encoding="utf-8")
+    for begin in ("second.itf.json", "second_step"):
+        folder = f"from-{begin}"
+        words = ("--from", begin, "--trace-out", folder, "-b", "top=3", "--json", "-")
+        run = call("fuzz", "stairs.py", *words, folder=tmp_path)
+        assert run.code == 1
+        assert run.json["settings"]["from"] == begin
+        assert run.json["note"].startswith("searched from the last state of a trace of 3 states")
+        assert run.json["depth"] < 4, "the behaviours begin at the second step"
+        (file,) = (tmp_path / folder).glob("*third_step_free*")
+        again = call("replay", file.relative_to(tmp_path).as_posix(), "--spec", "stairs.py", folder=tmp_path)
+        assert (again.code, "4 states, which violates third_step_free" in again.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("begin", "complaint"),
+    [
+        ("third", "--from third: stairs.py:spec has no witness of this name"),
+        ("missing.itf.json", "cannot read missing.itf.json: No such file or directory"),
+    ],
+)
+def test_a_search_cannot_begin_at_something_unknown(tmp_path: Path, begin: str, complaint: str) -> None:
+    run = call("fuzz", "stairs.py", "--from", begin, folder=write(tmp_path, stairs=STAIRS))
+    assert (run.code, run.out) == (2, "")
+    assert run.complaint.startswith(complaint)
+
+
+def test_a_trace_of_another_spec_is_not_continued(tmp_path: Path) -> None:
+    write(tmp_path, stairs=STAIRS, steeper=STAIRS.replace("state.height + 1", "state.height + 2"))
+    call("explore", "stairs.py", "-b", "top=3", "-i", "third_step_free", "--trace-out", ".", folder=tmp_path)
+    (file,) = tmp_path.glob("*.itf.json")
+    run = call("fuzz", "steeper.py", "-b", "top=3", "--from", file.name, folder=tmp_path)
+    assert run.code == 2
+    assert "leads to a different state" in run.complaint
+
+
+def test_safety_leaves_out_what_a_random_search_cannot_check(tmp_path: Path) -> None:
+    promise = "@always_eventually('the climber comes down')\ndef comes_down(state):\n    return state.height == 0\n\n\n"
+    source = STAIRS.replace("import Spec,", "import Spec, always_eventually,").replace("spec = ", f"{promise}spec = ")
+    write(tmp_path, stairs=source.replace("properties=[", "properties=[comes_down, "))
+    refused = call("fuzz", "stairs.py", folder=tmp_path)
+    assert refused.code == 2
+    assert "leave them out with --safety" in refused.complaint
+    run = call("fuzz", "stairs.py", "--safety", "--json", "-", folder=tmp_path)
+    assert run.code in (1, 3)
+    assert "comes_down" not in [item["name"] for item in run.json["properties"]]

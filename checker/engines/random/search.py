@@ -94,7 +94,7 @@ def _check_limits(limits: Limits) -> None:
 def _searched(spec: Spec[S], limits: Limits, progress: Progress | None, settings: RandomSettings) -> Result:
     """Run the search, and return its result. The counterexamples have not been shortened yet."""
     compiled_ahead(_walk_once, kernel.expand)
-    refuse_liveness(spec, "a random search", "select other properties (with -i), or use `leadline explore`")
+    refuse_liveness(spec, "a random search", "leave them out with --safety, or use `leadline explore`")
     workers = Workers(settings.workers or usable_cores())
     budget = Budget(limits, lambda: workers.processes)
     search = functools.partial(_walked, spec, limits, progress, settings, budget, workers)
