@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import attrs
@@ -143,10 +144,11 @@ def fuzz(
     files = Files(FORMATS["run"], {name: others.pop(name) for name in FORMATS["run"]})
     settings = RandomSettings(**others)
     with only_the_result_on_stdout(files.only_a_report), Budget(limits).enforced():
-        chosen = chosen_spec(spec, bounds, names, no_invariants)
+        loaded: dict[Path, ModuleType] = {}
+        chosen = chosen_spec(spec, bounds, names, no_invariants, loaded)
         if safety:
             chosen = chosen.with_properties(item.name for item in chosen.checks if not item.kind.is_liveness)
-        first = _trace_to(chosen, begin) if begin is not None else None
+        first = _trace_to(chosen_spec(spec, bounds, (), False, loaded), begin) if begin is not None else None
     start = chosen if first is None else continuing(first, chosen)
     search = functools.partial(ENGINES["random"], start, limits, settings=settings)
 
