@@ -17,6 +17,7 @@ from leadline.reports.cli.completion import complete_check
 from leadline.reports.cli.options import coverage_option, diagnose_option, verify_option
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
+from leadline.reports.cli.watch import watch_option
 from leadline.reports.exit_codes import AS_EXPECTED
 from leadline.reports.formats import FORMATS
 from leadline.reports.runs.phrases import gaps, states_text, vacuous
@@ -31,6 +32,7 @@ from leadline.reports.terminal.trace import show_traces
 @click.argument("words", nargs=-1, metavar="[FILE] [NAME]...", shell_complete=complete_check)
 @click.option("--shipped", is_flag=True, help="Run the shipped suite, which checks every shipped protocol.")
 @format_options(FORMATS["suite"])
+@watch_option
 @diagnose_option
 @coverage_option
 @verify_option

@@ -35,6 +35,7 @@ from leadline.reports.cli.options import (
 )
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout, run
+from leadline.reports.cli.watch import watch_option
 from leadline.reports.diagnosis import default_seconds
 from leadline.reports.formats import FORMATS
 
@@ -127,6 +128,7 @@ from leadline.reports.formats import FORMATS
 @verbose_option
 @coverage_option
 @look_option
+@watch_option
 @trace_out_option
 @format_options(FORMATS["run"])
 def explore(

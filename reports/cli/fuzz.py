@@ -35,6 +35,7 @@ from leadline.reports.cli.options import (
 )
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout, run
+from leadline.reports.cli.watch import watch_option
 from leadline.reports.formats import FORMATS
 
 MOST_STATES = 1_000_000
@@ -110,6 +111,7 @@ MOST_STATES = 1_000_000
 @verify_option
 @coverage_option
 @look_option
+@watch_option
 @trace_out_option
 @format_options(FORMATS["run"])
 def fuzz(
