@@ -30,4 +30,4 @@ def run_folder(keep: Path | None) -> Iterator[Path]:
             raise BrokerError(f"{keep} is not empty: use a new folder, because brokers would start with its data")
     except OSError as error:
         raise BrokerError(f"cannot use {keep} for the data of brokers: {error.strerror or error}") from error
-    yield keep
+    yield keep.absolute()

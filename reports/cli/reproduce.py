@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,9 @@ import click
 from rich.text import Text
 
 from leadline.brokers.errors import Unmakeable
+from leadline.brokers.folder import run_folder
 from leadline.brokers.releases import broker_release, releases
 from leadline.brokers.reproduction import Judgement
-from leadline.checker.errors import LeadlineError
 from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.reports.cli.options import refuse_options
@@ -127,7 +125,7 @@ def reproduce(
         if only_plan:
             _print_plan(schedules)
             return AS_EXPECTED
-        with _folder(keep) as folder:
+        with run_folder(keep) as folder:
             report = _reproduced(schedules, folder, quiet=files.only_a_report)
     files.write(report)
     return exit_code(report.reproduction.judgements)
@@ -177,7 +175,7 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> tuple[int, str
         say(visible(str(error)))
         return INCOMPLETE, str(error)
     out = console()
-    with _folder(keep) as folder:
+    with run_folder(keep) as folder:
         replayed = run(plan, release, folder / release.name, LiveReplay(out, plan, trace.spec.name))
         audit = audited(folder / release.name)
     for line in (*evidence(replayed), audit):
@@ -185,18 +183,6 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> tuple[int, str
     verdict = replayed.not_made or replayed.difference or f"the brokers did what {trace.spec.name} says"
     say(visible(f"Kafka {release.name}, {replayed.seconds:.0f} s: {verdict}"))
     return INCOMPLETE if replayed.not_made else VIOLATED if replayed.difference else AS_EXPECTED, verdict
-
-
-@contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
-    """Yield the folder for the brokers. Remove it at the end unless the user wants to keep it."""
-    if keep is None:
-        with tempfile.TemporaryDirectory(prefix="leadline-") as name:
-            yield Path(name)
-        return
-    if keep.exists() and any(keep.iterdir()):
-        raise LeadlineError(f"{keep} is not empty: pass a new folder to --keep")
-    yield keep.absolute()
 
 
 def exit_code(judgements: Sequence[Judgement]) -> int:

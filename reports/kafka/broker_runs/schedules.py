@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, cast
 
 import attrs
@@ -18,15 +18,23 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace, complaint_at_end
 from leadline.checker.traces.divergence import follow
-from leadline.model.control import releases as control_releases
 from leadline.model.kafka.published import minor
-from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, Column, column_of
+from leadline.model.kafka.releases import KRAFT, ZOOKEEPER
 from leadline.model.kafka.state import Partition
-from leadline.model.txn import releases as txn_releases
-from leadline.reports.kafka.bugs import CONTROL, GROUPS, QUORUM, TRANSACTIONS, Archive, Bug, BugSearch, family_of
-from leadline.reports.loading import load_spec
+from leadline.reports.kafka.bugs import (
+    CONTROL,
+    GROUPS,
+    QUORUM,
+    REPLICATION,
+    TRANSACTIONS,
+    Archive,
+    Bug,
+    BugSearch,
+    family_of,
+)
+from leadline.reports.loading import load_spec, shipped_column
 
-_OLDER_CLIENT, _VERSION = "-client-", "transaction_version"
+_OLDER_CLIENT = "-client-"
 
 Search = Callable[[BugSearch], Trace[Any]]
 """A function that runs a search for a bug, and returns the counterexample that the search finds."""
@@ -90,7 +98,8 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
             if bug.affected[-1].partition("+")[0] in bug.fixed:
                 raise LeadlineError(f"{bug.ticket} was fixed before Kafka 0.10.2, the first release that can be run")
             raise LeadlineError(f"{bug.ticket} is shown in {bug.affected[-1]}, which is not a release")
-        return _last_release((as_published or bug.affected)[-1].partition("+")[0])
+        column = _release_of((as_published or bug.affected)[-1].partition("+")[0])
+        return _with_suffix(column, column.versions[-1])
     release = broker_release(name)
     if _spec_name(bug, release) not in [each.partition("+")[0] for each in bug.affected]:
         known = ", ".join(bug.affected)
@@ -111,17 +120,9 @@ def fixed_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broker
         LeadlineError: if the bug affects the requested release, or if that release has another kind of controller.
     """
     if name is None:
-        if family_of(bug) == TRANSACTIONS:
-            own = _txn_column(_spec_name(bug, affected)).values[_VERSION]
-            fixed = [_txn_column(each) for each in bug.fixed if "+" not in each]
-            return next((_first_release(each.versions) for each in fixed if each.values[_VERSION] == own), None)
-        if family_of(bug) == CONTROL:
-            controllers = [_control_column(each) for each in bug.fixed if "+" not in each]
-            same = [each for each in controllers if (each.values["metadata"] == "log") == affected.kraft]
-            return _first_release(same[0].versions, same[0].suffix) if same else None
-        columns = [_column(each) for each in bug.fixed if "+" not in each]
-        alike = [each for each in columns if (each.controller == KRAFT) == affected.kraft]
-        return _first_release(alike[0].versions, alike[0].suffix) if alike else None
+        fixed = (_release_of(each) for each in bug.fixed if "+" not in each)
+        own = _like(bug, _release_of(_spec_name(bug, affected)))
+        return next((_first_release(each) for each in fixed if _like(bug, each) == own), None)
     release = broker_release(name)
     if _spec_name(bug, release) in bug.affected:
         raise LeadlineError(f"Kafka {release.name} is also affected by {bug.ticket}: choose a release with the fix")
@@ -265,54 +266,42 @@ def _spec(bug: Bug, release: BrokerRelease) -> Spec[Any]:
     return load_spec(name).with_bounds(bug.bounds_for(name)).with_properties([bug.property])
 
 
+def _like(bug: Bug, column: Any) -> object:
+    """Return what two releases must have in common to execute the same schedule for a bug."""
+    match family_of(bug):
+        case "txn":
+            return column.values["transaction_version"]
+        case "control":
+            return column.values["metadata"] == "log"
+    return column.controller
+
+
 def _spec_name(bug: Bug, release: BrokerRelease) -> str:
     """Return the name of the spec that describes a release, in the family of a bug."""
-    if family_of(bug) == CONTROL:
-        controllers = _control_column(f"control/{release.name}")
-        return controllers.same_as or controllers.name
-    if family_of(bug) != TRANSACTIONS:
+    names = {CONTROL: f"control/{release.name}", TRANSACTIONS: f"txn/{release.number}"}
+    if family_of(bug) not in names:
         return release.spec
-    column = _txn_column(f"txn/{release.number}")
-    return column.same_as or column.name
+    column = _release_of(names[family_of(bug)])
+    return column.same_as or str(column.name)
 
 
 def _is_of(run: BugSearch, bug: Bug, release: BrokerRelease) -> bool:
     return run.spec.name.partition("+")[0] == _spec_name(bug, release)
 
 
-def _last_release(name: str) -> BrokerRelease:
-    """Return the last release that a spec describes."""
-    if name.startswith("txn/"):
-        return broker_release(_txn_column(name).versions[-1])
-    if name.startswith("control/"):
-        controllers = _control_column(name)
-        return broker_release(f"{controllers.versions[-1]}{controllers.suffix}")
-    column = _column(name)
-    return broker_release(f"{column.versions[-1]}{column.suffix}")
+def _first_release(column: Any) -> BrokerRelease:
+    """Return the last patch release of the first minor release that a column describes."""
+    first = [version for version in column.versions if minor(version) == minor(column.versions[0])]
+    return _with_suffix(column, first[-1])
 
 
-def _first_release(versions: Sequence[str], suffix: str = "") -> BrokerRelease:
-    """Return the last patch release of the first minor release."""
-    first = [version for version in versions if minor(version) == minor(versions[0])]
-    return broker_release(f"{first[-1]}{suffix}")
+def _with_suffix(column: Any, version: str) -> BrokerRelease:
+    return broker_release(f"{version}{getattr(column, 'suffix', '')}")
 
 
-def _txn_column(name: str) -> txn_releases.Column:
-    column = txn_releases.column_of(name)
-    if column is None or not column.versions:
-        raise LeadlineError(f"{name} is not a release")
-    return column
-
-
-def _control_column(name: str) -> control_releases.Column:
-    column = control_releases.column_of(name)
-    if column is None or not column.versions:
-        raise LeadlineError(f"{name} is not a release")
-    return column
-
-
-def _column(name: str) -> Column:
-    column = column_of(name)
+def _release_of(name: str) -> Any:
+    """Return the column of a published release."""
+    column = shipped_column(name)
     if column is None or not column.versions:
         raise LeadlineError(f"{name} is not a release")
     return column
@@ -320,11 +309,11 @@ def _column(name: str) -> Column:
 
 def plan_on(trace: Trace[Any], release: BrokerRelease) -> AnyPlan:
     """Return the plan with which a trace is replayed on a release. Raise LeadlineError if it has no such plan."""
-    spec = trace.spec.name.partition("+")[0]
-    if txn_releases.column_of(spec) is not None:
+    column: Any = trace.spec.column
+    family = "" if column is None else trace.spec.family.name
+    if family == TRANSACTIONS:
         return plan_of_transactions(trace)
-    column = column_of(spec)
-    if column is None or not column.controller:
+    if family != REPLICATION or not column.controller:
         raise LeadlineError(f"--on can replay only traces of kafka/... and txn/... specs, not of {trace.spec.name}")
     if column.controller != controller_of(release):
         kinds = f"{column.controller} in {trace.spec.name}, {controller_of(release)} in Kafka {release.name}"
