@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 import attrs
 
 from leadline.brokers.configuration import HOST
-from leadline.brokers.messages.batches import Record, read_batches, write_batch
+from leadline.brokers.messages.batches import read_batches, write_batch
 from leadline.brokers.messages.definitions import Definitions
 from leadline.brokers.messages.requests import UNSUPPORTED_VERSION, RequestHeader, read_response, write_request
 from leadline.brokers.pending import Pending, Refused, Unanswered
 from leadline.brokers.ports import Node
+from leadline.model.disk.batches import Record
 
 CLIENT_ID = "leadline"
 

@@ -19,11 +19,11 @@ from uuid import UUID
 import attrs
 
 from leadline.brokers.frame import Frame
-from leadline.brokers.messages.batches import Batch, Record, read_batches
+from leadline.brokers.messages.batches import Batch, read_batches
 from leadline.brokers.messages.definitions import Definitions
 from leadline.brokers.messages.requests import read_record
 from leadline.checker.errors import LeadlineError
-from leadline.model.disk.batches import crc32c
+from leadline.model.disk.batches import Record, crc32c
 from leadline.model.disk.wire import Malformed, text_of_uuid
 
 FORMAT, VERSION = "leadline recording", 1

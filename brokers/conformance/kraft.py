@@ -12,11 +12,12 @@ from itertools import pairwise
 from leadline.brokers.conformance.context import Context
 from leadline.brokers.conformance.controller import Controller, Decision, Fence, Told
 from leadline.brokers.conformance.exchanges import Exchange, fetches, seen_answer
-from leadline.brokers.conformance.frames import NEVER
-from leadline.brokers.conformance.metadata import Image, assignment_of
+from leadline.brokers.conformance.frames import NEVER, NONE
+from leadline.brokers.conformance.metadata import assignment_of
 from leadline.brokers.conformance.partition import Announcement, PartitionRecording
 from leadline.brokers.conformance.processes import Processes, ended_at, has_ended
 from leadline.checker.conformance import Observation
+from leadline.model.disk.metadata import PartitionState
 from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.conformance.seen import SeenRecords
 from leadline.model.kafka.state import Partition
@@ -34,17 +35,17 @@ def read_controller(read: PartitionRecording) -> Controller:
             arrivals.append((each.frame.target, each.frame.passed, each.offset, each.frame.number))  # type: ignore[arg-type]
     decisions: list[Decision] = []
     fences: list[Fence] = []
-    images: dict[int, Image] = {}
-    image, before = Image(), 0.0
+    images: dict[int, PartitionState] = {}
+    image, before = PartitionState(), 0.0
     names_elr = any(each.body.get("EligibleLeaderReplicas") for each in read.metadata)
     for offset in sorted(shown):
         frame, name, body = shown[offset].frame, shown[offset].name, shown[offset].body
         at = frame.arrived
         if name in ("PartitionRecord", "PartitionChangeRecord") and read.is_mine(body):
-            image = images[offset] = image.after(name, body)
+            image = images[offset] = image.after(body)
             if name == "PartitionChangeRecord":
-                known = image.leader, image.epoch, image.isr, frame.number, assignment_of(read, image)
-                elr = (image.elr, image.last_known) if names_elr else None
+                known = *_leads(image), frame.number, assignment_of(read, image)
+                elr = (tuple(image.elr), tuple(image.last_known)) if names_elr else None
                 is_reassigned = body.get("Replicas") is not None
                 decisions.append(Decision(min(before, at), at, *known, is_reassigned, image.partition_epoch, elr))
         elif name == "BrokerRegistrationChangeRecord" and body.get("Fenced") in (FENCED, UNFENCED) and images:
@@ -61,14 +62,18 @@ def read_controller(read: PartitionRecording) -> Controller:
     return Controller(tuple(decisions), tuple(sorted(told, key=lambda each: each.passed)), tuple(fences))
 
 
-def _told_at(read: PartitionRecording, broker: int, at: float, image: Image, offset: int, frame: int) -> Told:
+def _told_at(read: PartitionRecording, broker: int, at: float, image: PartitionState, offset: int, frame: int) -> Told:
     assignment = assignment_of(read, image)
-    known = image.leader, image.epoch, image.isr
-    return Told(broker, at, at, NEVER, *known, frame, assignment, offset, image.partition_epoch)
+    return Told(broker, at, at, NEVER, *_leads(image), frame, assignment, offset, image.partition_epoch)
+
+
+def _leads(image: PartitionState) -> tuple[int, int, tuple[int, ...]]:
+    """Return the leader, the leader epoch and the ISR, as records name them."""
+    return NONE if image.leader is None else image.leader, image.leader_epoch, tuple(sorted(image.isr))
 
 
 def _read_at_start(
-    read: PartitionRecording, images: dict[int, Image], arrivals: list[tuple[int, float, int, int]]
+    read: PartitionRecording, images: dict[int, PartitionState], arrivals: list[tuple[int, float, int, int]]
 ) -> Iterator[Told]:
     """Yield the partition states that brokers read from their own copies of the metadata log at startup."""
     for event in read.events:

@@ -9,63 +9,19 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-import attrs
-
-from leadline.brokers.conformance.frames import NEVER, NONE, Body
+from leadline.brokers.conformance.frames import NEVER
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import Announcement, PartitionRecording
 from leadline.brokers.conformance.reading import MIN_ISR
+from leadline.model.disk.metadata import PartitionState
 from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.bounds import NO_LIMIT, OLD_MIN_ISR
 
-NO_LEADER_CHANGE = -2
-"""The default of ``Leader`` in a PartitionChangeRecord (PartitionChangeRecord.json)."""
 LOSES_DIRECTORY = ("directory_removed", "directory_replaced")
 """The events that say that a stopped broker has lost the log directory of its replica."""
 
 
-@attrs.frozen
-class Image:
-    """The state of the partition after a record of the metadata log. Brokers and epochs are numbered as in Kafka.
-
-    Attributes:
-        leader, epoch, isr: the leader, the leader epoch and the ISR.
-        replicas, adding, removing: the replicas, and those that a reassignment in progress adds and removes.
-        partition_epoch: the partition epoch, or a lower number if other records than these have increased it.
-        elr, last_known: the eligible leader replicas, and the last known ones (KIP-966).
-    """
-
-    leader: int = NONE
-    epoch: int = NONE
-    isr: tuple[int, ...] = ()
-    replicas: tuple[int, ...] = ()
-    adding: tuple[int, ...] = ()
-    removing: tuple[int, ...] = ()
-    partition_epoch: int = NONE
-    elr: tuple[int, ...] = ()
-    last_known: tuple[int, ...] = ()
-
-    def after(self, name: str, body: Body) -> Image:
-        """Return the image after a PartitionRecord or PartitionChangeRecord of the partition.
-
-        In a PartitionChangeRecord, null says that nothing changes (`PartitionRegistration.merge`).
-        """
-
-        def told(field: str, known: tuple[int, ...]) -> tuple[int, ...]:
-            return known if body.get(field) is None else tuple(body[field])
-
-        leader, epoch, version = self.leader, self.epoch, self.partition_epoch + 1
-        if name == "PartitionRecord":
-            leader, epoch, version = body["Leader"], body["LeaderEpoch"], body.get("PartitionEpoch", NONE)
-        elif body.get("Leader", NO_LEADER_CHANGE) != NO_LEADER_CHANGE:
-            leader, epoch = body["Leader"], epoch + 1
-        adding, removing = told("AddingReplicas", self.adding), told("RemovingReplicas", self.removing)
-        isr, replicas = told("Isr", self.isr), told("Replicas", self.replicas)
-        eligible = told("EligibleLeaderReplicas", self.elr), told("LastKnownElr", self.last_known)
-        return Image(leader, epoch, isr, replicas, adding, removing, version, *eligible)
-
-
-def assignment_of(read: PartitionRecording, image: Image) -> Assignment | None:
+def assignment_of(read: PartitionRecording, image: PartitionState) -> Assignment | None:
     """Return the replicas with the model's numbers, or None if they never change in the recording."""
     if not read.is_reassigned:
         return None

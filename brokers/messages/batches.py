@@ -1,7 +1,7 @@
 """Read and write batches of records, in the formats of Kafka 0.10 and later.
 
 Magic 0 and 1 are message sets, whose messages are read one by one. Magic 2 is the record batch that 0.11 introduced
-(KIP-98). `leadline.model.disk.batches` reads only the headers of batches in files; this module reads whole batches in
+(KIP-98). `leadline.model.disk.batches` reads the headers of batches in files; this module reads whole batches in
 messages. The library kio supports only magic 2.
 """
 
@@ -24,7 +24,9 @@ from leadline.model.disk.batches import (
     MAGIC_AT,
     NO_PRODUCER,
     TRANSACTIONAL,
+    Record,
     crc32c,
+    read_records,
 )
 from leadline.model.disk.wire import Malformed, Wire
 
@@ -33,22 +35,6 @@ _CHECKSUM = struct.Struct(">I")
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _MESSAGE = {0: struct.Struct(">qiIbb"), 1: struct.Struct(">qiIbbq")}
 NO_TIMESTAMP = -1
-
-
-@attrs.frozen
-class Record:
-    """A record in a batch.
-
-    Attributes:
-        offset: the offset. In a request, the first record has the offset 0.
-        timestamp: the timestamp in milliseconds since 1970, or -1.
-        key, value: the bytes of the key and the value, or None.
-    """
-
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
 
 
 @attrs.frozen
@@ -127,7 +113,7 @@ def _batch(data: bytes, records: bool) -> Batch:
     if records and intact:
         with suppress(Undecodable):
             body = decompress(data[_HEADER.size :], attributes & CODEC)
-            found = tuple(_records(body, count, first, begun))
+            found = tuple(read_records(body, count, first, begun))
     return Batch(
         magic=magic,
         first=first,
@@ -141,15 +127,6 @@ def _batch(data: bytes, records: bool) -> Batch:
         intact=intact,
         records=found,
     )
-
-
-def _records(data: bytes, count: int, first: int, begun: int) -> Iterator[Record]:
-    wire = Wire(data)
-    for _ in range(count):
-        record = Wire(wire.take(wire.signed()))
-        record.int8()
-        timestamp, offset = begun + record.signed(), first + record.signed()
-        yield Record(offset, timestamp, record.sized(), record.sized())
 
 
 def _message(data: bytes, magic: int, with_records: bool) -> Batch:

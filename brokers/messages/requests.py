@@ -76,7 +76,7 @@ def read_request(definitions: Definitions, frame: bytes) -> tuple[RequestHeader,
     if header.key != CONTROLLED_SHUTDOWN or header.version > 0:
         header = attrs.evolve(header, client=_client(wire))
     if header.version in message.flexible:
-        _skip_tags(wire)
+        wire.skip_tagged()
     return header, decode(message, header.version, wire)
 
 
@@ -98,7 +98,7 @@ def read_response(definitions: Definitions, request: RequestHeader, frame: bytes
         if len(frame) >= 6 and _ERROR.unpack_from(frame, 4)[0] == UNSUPPORTED_VERSION:
             version = 0
     elif version in message.flexible:
-        _skip_tags(wire)
+        wire.skip_tagged()
     return decode(message, version, wire)
 
 
@@ -131,11 +131,6 @@ def _client(wire: Wire) -> str | None:
         return None if length < 0 else wire.take(length).decode("utf-8")
     except UnicodeDecodeError as error:
         raise Malformed("a client id is not UTF-8") from error
-
-
-def _skip_tags(wire: Wire) -> None:
-    for _ in wire.tagged():
-        pass
 
 
 def read_record(definitions: Definitions, value: bytes) -> tuple[str, int, dict[str, Any]]:

@@ -1,8 +1,8 @@
-"""Functions that read the headers of the record batches in a segment, without reading the records.
+"""Functions that read the headers of the record batches in a segment, and the records of a batch.
 
 The format is that of Apache Kafka's `DefaultRecordBatch` (magic 2) or, before 0.11, that of its message sets (magic 0
-and 1). An audit needs only the headers, so nothing is decompressed. A length in a header is compared with the size of
-the file before it is used.
+and 1). An audit needs only the headers, except of the metadata log, so nothing is decompressed. A length in a header is
+compared with the size of the file before it is used.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import attrs
 import google_crc32c
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.model.disk.files import Source, Unreadable
+from leadline.model.disk.wire import Wire
 
 CHUNK = 4 * 2**20
 """The number of bytes read at a time."""
@@ -97,6 +98,41 @@ _LEGACY = struct.Struct(">qiIbb")
 _LEAST_LEFT = _FRONT.size
 _LEAST_SIZE = {0: 26, 1: 34, 2: HEADER.itemsize}
 """The size of the smallest batch in bytes, by magic."""
+
+
+@attrs.frozen
+class Record:
+    """A record in a batch.
+
+    Attributes:
+        offset: the offset. In a request, the first record has the offset 0.
+        timestamp: the timestamp in milliseconds since 1970, or -1.
+        key, value: the bytes of the key and the value, or None.
+    """
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+def read_records(data: bytes, count: int, first: int, begun: int = 0) -> Iterator[Record]:
+    """Yield the records in a batch of magic 2.
+
+    Parameters:
+        data: what follows the header, decompressed.
+        count: the number of records.
+        first, begun: the base offset and the base timestamp.
+
+    Raises:
+        Malformed: if the data does not consist of records.
+    """
+    wire = Wire(data)
+    for _ in range(count):
+        record = Wire(wire.take(wire.signed()))
+        record.int8()
+        timestamp, offset = begun + record.signed(), first + record.signed()
+        yield Record(offset, timestamp, record.sized(), record.sized())
 
 
 class Tail(enum.Enum):

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 import attrs
 import numpy as np
 
-from leadline.model.disk.batches import CODEC, CONTROL, HEADER, Tail, read_headers
+from leadline.model.disk.batches import CODEC, CONTROL, HEADER, Tail, read_headers, read_records
 from leadline.model.disk.directory import LogDirectory
 from leadline.model.disk.files import Files, Source, Unreadable
 from leadline.model.disk.wire import Malformed, Wire
@@ -29,6 +29,16 @@ HOLDS_BACK = 15
 
 TOPIC, BROKER = 2, 4
 """The types of resources in a ConfigRecord. The broker with an empty name stands for all brokers."""
+
+_SETS = {
+    "isr": "Isr",
+    "elr": "EligibleLeaderReplicas",
+    "last_known": "LastKnownElr",
+    "adding": "AddingReplicas",
+    "removing": "RemovingReplicas",
+}
+"""The sets of brokers in a `PartitionState`, with the fields of records."""
+
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 
 
@@ -44,17 +54,37 @@ class PartitionState:
         recovering: whether the leader was elected uncleanly and has not recovered yet.
         adding, removing: the replicas that the reassignment in progress adds and removes. `replicas` contains all of
             them.
+        last_known: the last known members of the ELR (KIP-966).
     """
 
-    replicas: tuple[int, ...]
-    isr: frozenset[int]
-    elr: frozenset[int]
-    leader: int | None
-    leader_epoch: int
-    partition_epoch: int
+    replicas: tuple[int, ...] = ()
+    isr: frozenset[int] = frozenset()
+    elr: frozenset[int] = frozenset()
+    leader: int | None = None
+    leader_epoch: int = -1
+    partition_epoch: int = -1
     recovering: bool = False
     adding: frozenset[int] = frozenset()
     removing: frozenset[int] = frozenset()
+    last_known: frozenset[int] = frozenset()
+
+    def after(self, record: Mapping[str, Any]) -> PartitionState:
+        """Return the state after a PartitionRecord or a PartitionChangeRecord, whose fields are given by name.
+
+        A field of a PartitionChangeRecord that is missing or null does not change (`PartitionRegistration.merge`).
+        """
+        leader, recovery = record.get("Leader", NO_LEADER_CHANGE), record.get("LeaderRecoveryState", -1)
+        is_same, epoch = leader == NO_LEADER_CHANGE, self.leader_epoch + (leader != NO_LEADER_CHANGE)
+        sets = {name: frozenset(record[field]) for name, field in _SETS.items() if record.get(field) is not None}
+        return attrs.evolve(
+            self,
+            **sets,
+            replicas=self.replicas if record.get("Replicas") is None else tuple(record["Replicas"]),
+            leader=self.leader if is_same else leader if leader >= 0 else None,
+            leader_epoch=record.get("LeaderEpoch", epoch),
+            partition_epoch=record.get("PartitionEpoch", self.partition_epoch + 1),
+            recovering=self.recovering if recovery < 0 else recovery == 1,
+        )
 
     @property
     def electable(self) -> frozenset[int]:
@@ -324,16 +354,36 @@ def _records(source: Source, batch: np.void) -> Iterator[tuple[int, bytes]]:
         raise Malformed(f"invalid batch size: {size:,} bytes")
     buffer = bytearray(size)
     source.read_into(memoryview(buffer), int(batch["position"]))
-    wire = Wire(bytes(buffer[HEADER.itemsize :]))
-    for _ in range(int(batch["records"])):
-        record = Wire(wire.take(wire.signed()))
-        record.int8()
-        record.signed()
-        offset = int(batch["first"]) + record.signed()
-        record.sized()
-        value = record.sized()
-        if value is not None:
-            yield offset, value
+    for record in read_records(bytes(buffer[HEADER.itemsize :]), int(batch["records"]), int(batch["first"])):
+        if record.value is not None:
+            yield record.offset, record.value
+
+
+def _brokers(wire: Wire) -> list[int] | None:
+    return wire.nullable_array(wire.int32)
+
+
+_OF_PARTITION = {
+    0: ("LeaderRecoveryState", Wire.int8),
+    1: ("EligibleLeaderReplicas", _brokers),
+    2: ("LastKnownElr", _brokers),
+}
+_OF_CHANGE = {
+    0: ("Isr", _brokers),
+    1: ("Leader", Wire.int32),
+    2: ("Replicas", _brokers),
+    3: ("RemovingReplicas", _brokers),
+    4: ("AddingReplicas", _brokers),
+    5: ("LeaderRecoveryState", Wire.int8),
+    6: ("EligibleLeaderReplicas", _brokers),
+    7: ("LastKnownElr", _brokers),
+}
+"""The tagged fields of a PartitionRecord and of a PartitionChangeRecord: the name, and a function that reads it."""
+
+
+def _tagged(wire: Wire, known: Mapping[int, tuple[str, Callable[[Wire], Any]]]) -> dict[str, Any]:
+    """Return the tagged fields of a record by name, without unknown ones."""
+    return {known[tag][0]: known[tag][1](field) for tag, field in wire.tagged() if tag in known}
 
 
 class _Replay:
@@ -399,29 +449,13 @@ class _Replay:
             self._unknown("PartitionRecord", version)
             return
         number, topic_id = wire.int32(), wire.uuid()
-        replicas, isr = wire.array(wire.int32), wire.array(wire.int32)
-        removing, adding = wire.array(wire.int32), wire.array(wire.int32)
-        leader, leader_epoch, partition_epoch = wire.int32(), wire.int32(), wire.int32()
+        lists = ("Replicas", "Isr", "RemovingReplicas", "AddingReplicas")
+        record: dict[str, Any] = {name: wire.array(wire.int32) for name in lists}
+        record |= {name: wire.int32() for name in ("Leader", "LeaderEpoch", "PartitionEpoch")}
         if version >= 1:
             wire.array(wire.uuid)
-        recovering, elr = False, frozenset[int]()
-        for tag, field in wire.tagged():
-            if tag == 0:
-                recovering = field.int8() == 1
-            elif tag == 1:
-                elr = frozenset(field.nullable_array(field.int32) or ())
-        state = PartitionState(
-            tuple(replicas),
-            frozenset(isr),
-            elr,
-            leader if leader >= 0 else None,
-            leader_epoch,
-            partition_epoch,
-            recovering,
-            frozenset(adding),
-            frozenset(removing),
-        )
-        self._metadata.partitions.setdefault((topic_id, number), []).append((offset, state))
+        record |= _tagged(wire, _OF_PARTITION)
+        self._metadata.partitions.setdefault((topic_id, number), []).append((offset, PartitionState().after(record)))
 
     def _partition_change(self, offset: int, version: int, wire: Wire) -> None:
         if version > 2:
@@ -432,23 +466,7 @@ class _Replay:
         if not history:
             raise Malformed(f"partition {number} of {topic_id} is changed before it is created")
         state = history[-1][1]
-        changes: dict[str, Any] = {"partition_epoch": state.partition_epoch + 1}
-        for tag, field in wire.tagged():
-            if tag == 0 and (isr := field.nullable_array(field.int32)) is not None:
-                changes["isr"] = frozenset(isr)
-            elif tag == 1 and (leader := field.int32()) != NO_LEADER_CHANGE:
-                changes |= {"leader": leader if leader >= 0 else None, "leader_epoch": state.leader_epoch + 1}
-            elif tag == 2 and (replicas := field.nullable_array(field.int32)) is not None:
-                changes["replicas"] = tuple(replicas)
-            elif tag == 3 and (removing := field.nullable_array(field.int32)) is not None:
-                changes["removing"] = frozenset(removing)
-            elif tag == 4 and (adding := field.nullable_array(field.int32)) is not None:
-                changes["adding"] = frozenset(adding)
-            elif tag == 5 and (recovery := field.int8()) >= 0:
-                changes["recovering"] = recovery == 1
-            elif tag == 6 and (elr := field.nullable_array(field.int32)) is not None:
-                changes["elr"] = frozenset(elr)
-        changed = attrs.evolve(state, **changes)
+        changed = state.after(_tagged(wire, _OF_CHANGE))
         history.append((offset, changed))
         if changed.leader is not None and changed.leader != state.leader and changed.leader in self._fenced:
             electable = changed.leader in state.electable and not _begins_recovery(state, changed)
@@ -507,16 +525,11 @@ class _Replay:
     @staticmethod
     def _endpoint(wire: Wire) -> None:
         wire.string()
-        wire.string()
-        wire.int16()
-        wire.int16()
-        for _ in wire.tagged():
-            pass
+        _Replay._feature(wire)
 
     @staticmethod
     def _feature(wire: Wire) -> None:
         wire.string()
         wire.int16()
         wire.int16()
-        for _ in wire.tagged():
-            pass
+        wire.skip_tagged()

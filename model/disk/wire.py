@@ -136,6 +136,11 @@ class Wire:
             tag, length = self.unsigned(), self.unsigned()
             yield tag, Wire(self.take(length))
 
+    def skip_tagged(self) -> None:
+        """Skip the tagged fields at the end of a structure."""
+        for _ in self.tagged():
+            pass
+
 
 def uuid_of_text(text: str) -> UUID:
     """Decode a UUID from Kafka's notation, which consists of 22 characters of URL-safe Base64."""

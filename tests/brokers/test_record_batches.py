@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kio.records.readers import read_batch
 
-from leadline.brokers.messages.batches import Record, read_batches, write_batch
+from leadline.brokers.messages.batches import read_batches, write_batch
 from leadline.brokers.messages.fields import signed
+from leadline.model.disk.batches import Record
 from leadline.model.disk.wire import Malformed
 
 values = st.lists(st.none() | st.binary(max_size=300), min_size=1, max_size=5)

@@ -67,10 +67,10 @@ def avoiding(run: BugSearch) -> Spec[Any]:
     def is_none(state: Any) -> bool:
         return not any(is_one(state) for is_one in of_states)
 
-    def excused(state: Any) -> object:
+    def excused(state: Any) -> Any:
         return True if any(is_one(state) for is_one in of_states) else function(state)
 
-    def excused_step(before: Any, after: Any) -> object:
+    def excused_step(before: Any, after: Any) -> Any:
         at_a_state = any(is_one(before) or is_one(after) for is_one in of_states)
         return True if at_a_state or any(is_one(before, after) for is_one in of_steps) else function(before, after)
 
