@@ -2,37 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-
-import attrs
+from types import TracebackType
+from typing import Self
 
 from leadline.brokers.client import Client
 from leadline.brokers.cluster import Cluster, nodes_of
-from leadline.brokers.messages.definitions import Definitions
 from leadline.brokers.messages.jars import definitions_of
+from leadline.brokers.pace import pace
 from leadline.brokers.ports import Node, Ports, free_ports
 from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 
 
-@attrs.frozen
 class ObservedCluster:
-    """A cluster, the proxy that listens in front of each of its processes, and a client.
+    """A cluster whose processes reach each other only through a proxy, and a client. It is not started.
 
-    Attributes:
-        definitions: the definitions of the release's messages.
-        proxy, cluster, client: the proxy, the cluster and the client.
+    It is a context manager. At the end of the ``with`` block, all its processes and threads are stopped.
+
+    Parameters:
+        release: the release of all processes.
+        folder: an empty folder for the cluster.
+        brokers: the number of brokers.
+        settings: configuration properties for all brokers and the KRaft controller.
+        recording: the recording to which all frames are written, or None.
+        per_broker: additional configuration properties for individual brokers, keyed by broker id.
+        log_dirs: the number of log directories of each broker.
+
+    Raises:
+        BrokerError: see `Cluster`.
     """
 
-    definitions: Definitions
-    proxy: Proxy
-    cluster: Cluster
-    client: Client
+    def __init__(
+        self,
+        release: BrokerRelease,
+        folder: Path,
+        brokers: int,
+        settings: Mapping[str, str],
+        recording: RecordingWriter | None = None,
+        per_broker: Mapping[int, Mapping[str, str]] | None = None,
+        *,
+        log_dirs: int = 1,
+    ) -> None:
+        self.release, self.pace = release, pace()
+        self.definitions = definitions_of(release)
+        with ExitStack() as stack:
+            self.proxy = stack.enter_context(Proxy(self.definitions, recording))
+            ports = _listen(self.proxy, release, brokers)
+            cluster = Cluster(
+                release,
+                folder,
+                brokers=brokers,
+                ports=ports,
+                settings=settings,
+                per_broker=per_broker,
+                log_dirs=log_dirs,
+            )
+            self.cluster = stack.enter_context(cluster)
+            self.proxy.attribute(self.cluster.pids)
+            self.client = Client(self.definitions, ports.advertised)
+            self.close = stack.pop_all().close
 
-    def start(self, replicas: Sequence[int], controllers: Sequence[int]) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start_processes(self, replicas: Sequence[int], controllers: Sequence[int]) -> None:
         """Start all processes.
 
         Parameters:
@@ -48,42 +90,6 @@ class ObservedCluster:
             self.cluster.start([*replicas, *controllers[1:]])
         else:
             self.cluster.start()
-
-
-@contextmanager
-def observed_cluster(
-    release: BrokerRelease,
-    folder: Path,
-    brokers: int,
-    settings: Mapping[str, str],
-    recording: RecordingWriter | None = None,
-    per_broker: Mapping[int, Mapping[str, str]] | None = None,
-    *,
-    log_dirs: int = 1,
-) -> Iterator[ObservedCluster]:
-    """Return a context manager for a cluster whose processes reach each other only through a proxy. The cluster is not
-    started. At the end of the ``with`` block, all processes and threads are stopped.
-
-    Parameters:
-        release: the release of all processes.
-        folder: an empty folder for the cluster.
-        brokers: the number of brokers.
-        settings: configuration properties for all brokers and the KRaft controller.
-        recording: the recording to which all frames are written, or None.
-        per_broker: additional configuration properties for individual brokers, keyed by broker id.
-        log_dirs: the number of log directories of each broker.
-
-    Raises:
-        BrokerError: see `Cluster`.
-    """
-    definitions = definitions_of(release)
-    with Proxy(definitions, recording) as proxy:
-        ports = _listen(proxy, release, brokers)
-        with Cluster(
-            release, folder, brokers=brokers, ports=ports, settings=settings, per_broker=per_broker, log_dirs=log_dirs
-        ) as cluster:
-            proxy.attribute(cluster.pids)
-            yield ObservedCluster(definitions, proxy, cluster, Client(definitions, ports.advertised))
 
 
 def _listen(proxy: Proxy, release: BrokerRelease, brokers: int) -> Ports:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from leadline.brokers import zookeeper
-from leadline.brokers.behind_proxy import ObservedCluster, observed_cluster
+from leadline.brokers.behind_proxy import ObservedCluster
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Rule
 from leadline.brokers.pace import pace
@@ -58,7 +58,7 @@ def chaos(release: BrokerRelease, folder: Path, recording: RecordingWriter, seed
         BrokerError: if the brokers cannot be started, or the topic cannot be created.
     """
     brokers = len(REPLICAS) + (not release.kraft)
-    with observed_cluster(release, folder, brokers, _settings(release), recording) as observed:
+    with ObservedCluster(release, folder, brokers, _settings(release), recording) as observed:
         return _Chaos(release, observed, seed).run(seconds)
 
 
@@ -117,7 +117,7 @@ class _Chaos:
 
     def _begin(self) -> None:
         """Start all processes, and create the topic. With ZooKeeper, a broker without a replica is the controller."""
-        self._observed.start(REPLICAS, [] if self._release.kraft else [len(REPLICAS)])
+        self._observed.start_processes(REPLICAS, [] if self._release.kraft else [len(REPLICAS)])
         configs = {"min.insync.replicas": str(self._random.choice([1, 1, 2]))}
         self._until(lambda: self._created(configs), "the topic cannot be created")
         self._until(lambda: self._leader() is not None, "the topic has no leader")

@@ -2,5 +2,5 @@
 
 `schedule` searches for a trace whose steps real controllers can execute, and `plan` lists the steps; neither needs
 brokers. `sight` defines the observable part of a state. `stage` starts brokers behind a proxy, and holds messages to
-and from controllers. `replay` executes the steps.
+and from controllers. `driver` executes the steps.
 """

@@ -12,10 +12,10 @@ import attrs
 
 from leadline.brokers.control.schedule import path_to
 from leadline.brokers.errors import Unmakeable
+from leadline.brokers.plans import ReplayPlan, Step, followed_in
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
-from leadline.checker.traces.divergence import follow
 from leadline.model.control.state import Cluster
 from leadline.model.control.wire import OnTheWire, on_the_wire
 
@@ -23,29 +23,30 @@ MOST_STATES = 20_000
 
 
 @attrs.frozen
-class ControlStep:
+class ControlStep(Step[Cluster]):
     """A step of a plan.
 
     Attributes:
-        number: the number of the step, from 1.
         wire: how brokers execute the action.
-        before, after: the states of the model before and after the step.
         heals: whether the brokers take the step by themselves, after the last step of the schedule.
         is_last: whether nothing is held after the step, and the brokers must come to rest.
     """
 
-    number: int
-    instance: ActionInstance[Cluster]
     wire: OnTheWire
-    before: Cluster
-    after: Cluster
     heals: bool = False
     is_last: bool = False
 
     @property
-    def sentence(self) -> str:
-        """A description of the step."""
-        return self.instance.sentence or repr(self.instance)
+    def operations(self) -> Iterator[str]:
+        """What is done on brokers, as text."""
+        if self.heals or self.wire.alone:
+            yield "brokers do it by themselves"
+        else:
+            yield from (deed.value for deed in self.wire.does)
+            yield from (f"let through: {kind}" for kind in self.wire.passes)
+            yield from (f"then held: {kind}" for kind in self.wire.holds)
+        if self.is_last:
+            yield "everything is let through, and the brokers come to rest"
 
     @property
     def remark(self) -> str:
@@ -58,40 +59,18 @@ class ControlStep:
 
 
 @attrs.frozen
-class ControlPlan:
-    """The plan of a replay.
+class ControlPlan(ReplayPlan[Cluster, ControlStep]):
+    """The plan of a replay. A step that the model does not allow ends it, and is not attempted.
 
     Attributes:
-        steps: the steps, in order.
-        start: the first state.
         rests: the states in which the brokers may come to rest after the last step. Empty if the property is not about
             states at rest.
-        departs: the number of the first step that leads to a different state than in the trace, or that is not in the
-            trace. None if all steps lead to the states of the trace.
-        trace: the states and steps of the plan, as a trace.
-        refused: always None, because a step that the model does not allow ends the plan, and is not attempted.
     """
 
-    steps: tuple[ControlStep, ...]
-    start: Cluster
     rests: frozenset[Cluster]
-    departs: int | None
-    trace: Trace[Cluster]
-    refused: None = None
-
-    @property
-    def brokers(self) -> int:
-        """The number of brokers with a replica."""
-        return len(self.start.replicas)
-
-    @property
-    def replicas(self) -> tuple[int, ...]:
-        """The brokers with a replica, in the order of the assignment."""
-        return self.start.assignment.replicas
 
     @property
     def legend(self) -> str:
-        """Lines that say which messages are held, and explain the symbols in the reports of a replay."""
         first = self.brokers
         return (
             "what controllers hear of brokers and of /controller is held, and so are their requests\n"
@@ -99,29 +78,18 @@ class ControlPlan:
             "epoch 1; frames have their numbers in the recording"
         )
 
-    @property
-    def lines(self) -> list[str]:
-        """The plan as text. Each step is followed by its operations."""
-        return [line for step in self.steps for line in _lines(step)]
-
 
 def plan_of(trace: Trace[Cluster], expected: Spec[Cluster] | None = None) -> ControlPlan:
     """Plan the replay of a trace.
 
     Parameters:
         trace: a trace that a driver can execute; see `leadline.brokers.control.schedule.schedule_of`.
-        expected: the spec of the release that executes the trace, or None if the trace's spec has the same rules. If it
-            is given, the plan consists of states of this spec, and ends before the first step that this spec does not
-            allow.
+        expected: see `followed_in`.
 
     Raises:
         Unmakeable: if a driver cannot execute a step. The message names the step and the reason.
     """
-    followed, departs = trace, None
-    if expected is not None:
-        parting = follow(trace, expected)
-        followed = parting.second
-        departs = parting.shared if parting.shared < len(trace) else None
+    followed, _, departs = followed_in(trace, expected)
     healed, rests = followed, frozenset[Cluster]()
     if any(item.at_rest for item in trace.spec.checks):
         healed, rests = _healed(followed)
@@ -130,15 +98,16 @@ def plan_of(trace: Trace[Cluster], expected: Spec[Cluster] | None = None) -> Con
         ControlStep(
             number,
             step.instance,
-            _wire(number, step.instance, step.before, heals=number >= len(followed)),
             step.before,
             step.after,
+            _wire(number, step.instance, step.before, heals=number >= len(followed)),
             number >= len(followed),
             bool(rests) and number == len(healed) - 1,
         )
         for number, step in enumerate(healed.steps, start=1)
     )
-    return ControlPlan(steps, healed.states[0], rests, departs, healed)
+    start = healed.states[0]
+    return ControlPlan(steps, start, None, departs, healed, start.assignment.replicas, rests)
 
 
 def _wire(number: int, instance: ActionInstance[Cluster], before: Cluster, *, heals: bool) -> OnTheWire:
@@ -168,15 +137,3 @@ def _healed(trace: Trace[Cluster]) -> tuple[Trace[Cluster], frozenset[Cluster]]:
     states, taken = path_to(rests[0], came)
     whole = Trace(spec, (*trace.states, *states[1:]), (*trace.instances, *taken), trace.about)
     return whole, frozenset(rests)
-
-
-def _lines(step: ControlStep) -> Iterator[str]:
-    yield f"{step.number}. {step.sentence}"
-    if step.heals or step.wire.alone:
-        yield "     brokers do it by themselves"
-    else:
-        yield from (f"     {deed.value}" for deed in step.wire.does)
-        yield from (f"     let through: {kind}" for kind in step.wire.passes)
-        yield from (f"     then held: {kind}" for kind in step.wire.holds)
-    if step.is_last:
-        yield "     everything is let through, and the brokers come to rest"

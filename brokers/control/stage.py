@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from leadline.brokers import zookeeper
-from leadline.brokers.behind_proxy import observed_cluster
+from leadline.brokers.behind_proxy import ObservedCluster
 from leadline.brokers.control.plan import ControlPlan
 from leadline.brokers.control.sight import ControlSight, SeenBroker, SeenRequest, SeenZooKeeper
 from leadline.brokers.driver.stage import CONTROLLER_PATH, PARTITION, READY_SECONDS, STATE_PATH, TOPIC
@@ -17,7 +16,6 @@ from leadline.brokers.driver.waiting import NotMade, until
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.messages.leader_and_isr import partition_errors, partition_states
-from leadline.brokers.pace import pace
 from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
@@ -42,20 +40,14 @@ def is_about(path: str) -> Where:
     return check
 
 
-class ControlStage:
-    """A cluster whose controllers receive and send only messages that a driver releases.
-
-    A stage is a context manager. At the end of the ``with`` block, all its processes and threads are stopped.
-
-    Parameters:
-        folder: an empty folder for the cluster.
-        recording: the recording to which all frames are written, or None.
+class ControlStage(ObservedCluster):
+    """A cluster whose controllers receive and send only messages that a driver releases. For the parameters, see
+    `ObservedCluster`.
     """
 
     def __init__(
         self, release: BrokerRelease, plan: ControlPlan, folder: Path, recording: RecordingWriter | None = None
     ) -> None:
-        self.release, self.pace = release, pace()
         self.replicas = range(plan.brokers)
         self.controllers = range(plan.brokers, plan.brokers + plan.start.bounds.controllers)
         """The broker that is controller 0, the one that is controller 1, and so on. They have no replica."""
@@ -67,18 +59,7 @@ class ControlStage:
         self.changed: dict[int, Hold] = {}
         """What ZooKeeper tells each controller about the live brokers, which is held."""
         self._since = dict.fromkeys(self.replicas, 0)
-        self._stack = ExitStack()
-        count = len(self.replicas) + len(self.controllers)
-        self._observed = self._stack.enter_context(observed_cluster(release, folder, count, SETTINGS, recording))
-        self.proxy, self.cluster, self.client = self._observed.proxy, self._observed.cluster, self._observed.client
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self._stack.close()
+        super().__init__(release, folder, len(self.replicas) + len(self.controllers), SETTINGS, recording)
 
     def start(self) -> None:
         """Start the cluster, create the topic, and hold messages to and from controllers.
@@ -86,7 +67,7 @@ class ControlStage:
         Raises:
             BrokerError: if a process does not start, or the topic cannot be created or replicated.
         """
-        self._observed.start(self.replicas, self.controllers)
+        self.start_processes(self.replicas, self.controllers)
         limit = READY_SECONDS * self.pace
         try:
             until(self._all_are_known, limit, "the brokers are not registered")

@@ -4,5 +4,6 @@ Read the modules in this order. `schedule` orders the steps of a trace so that r
 lists the operations for each step; neither needs brokers. `sight` defines the observable part of a state, in the model
 and on brokers. `stage` starts brokers, proxies and a client, and `observer` observes them. `driver` executes the steps:
 `frames` releases held frames, `deeds` kills and starts processes, produces records and elects leaders, and `sessions`
-ends sessions. `replay` performs the whole replay, from starting the brokers to reading the records at the end.
+ends sessions. `replay` performs the whole replay of a plan of any family, from starting the brokers to copying the
+disks at the end.
 """

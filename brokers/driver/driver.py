@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
+
+import attrs
 
 from leadline.brokers.driver.deeds import Deeds
 from leadline.brokers.driver.frames import Frames
 from leadline.brokers.driver.observer import Observer
 from leadline.brokers.driver.plan import Plan, PlannedStep
 from leadline.brokers.driver.reading import Read, read_from
+from leadline.brokers.driver.replay import FAILURES, Listener, Outcome, Replay, StepDriver, copy_disks
 from leadline.brokers.driver.sight import Sight, differences, sight_of
 from leadline.brokers.driver.stage import Stage
-from leadline.brokers.driver.step_report import Attempt, Produced, StepReport
+from leadline.brokers.driver.step_report import Attempt, StepReport
 from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until_alike
 from leadline.brokers.errors import BrokerError
-from leadline.brokers.pending import Refused, Unanswered
+from leadline.brokers.pending import Unanswered
+from leadline.brokers.plans import AnyStep
+from leadline.brokers.recording import RecordingWriter
+from leadline.brokers.releases import BrokerRelease
 from leadline.model.kafka.wire import Deed
 
 SLOW_SECONDS = 60.0
@@ -27,58 +35,69 @@ STEP_SECONDS = 15.0
 REFUSED_SECONDS = 4.0
 """The time limit of an attempt at a step that the model does not allow, in seconds."""
 
-_FAILURES = (NotMade, BrokerError, Unanswered, Refused, TimeoutError, OSError)
-"""The exceptions that mean that a step failed."""
+BACK_SECONDS = 20.0
+"""The time limit after the last step for all replicas to join the ISR, in seconds. Diverged logs can prevent this."""
 
 
-class Driver:
-    """Executes the steps of a plan on real brokers."""
+class Driver(StepDriver):
+    """Executes the steps of a plan on real brokers. When the last record has become readable, before records are lost,
+    it copies the data directories to the folder `before`.
+    """
 
-    def __init__(self, stage: Stage, plan: Plan) -> None:
-        self.stage, self.plan = stage, plan
-        self.observer = Observer(stage)
-        self.reads: list[Read] = []
-        self._did: list[str] = []
-        self._frames = Frames(stage, self.observer, self._did)
-        self.deeds = Deeds(stage, self.observer, self._did)
+    plan: Plan
+
+    def __init__(self, plan: Plan, release: BrokerRelease, folder: Path, recording: RecordingWriter | None) -> None:
+        self.stage = Stage(release, plan, folder / "cluster", recording)
+        super().__init__(plan, self.stage)
+        self._before, self._copied_after = folder / "before", _last_before(plan)
+        self._observer = Observer(self.stage)
+        self._reads: list[Read] = []
+        self._frames = Frames(self.stage, self._observer, self._did)
+        self._deeds = Deeds(self.stage, self._observer, self._did)
 
     @property
-    def produced(self) -> list[Produced]:
-        """The records that were sent to leaders."""
-        return self.deeds.produced
+    def data_directories(self) -> list[Path]:
+        """The log directories with a replica, in the order of the brokers."""
+        return [self.stage.data_directory(broker) for broker in self.stage.replicas]
+
+    def start(self) -> None:
+        """Start the brokers, and hold the replication."""
+        self.stage.start()
 
     def begin(self) -> list[str]:
         """Wait until the brokers are in the plan's first state. Return a sentence for each remaining difference."""
-        self.observer.numbers.append(self.observer.decision().epoch)
+        self._observer.numbers.append(self._observer.decision().epoch)
         return self._awaited_differences(sight_of(self.plan.start), STEP_SECONDS * self.stage.pace)[1]
 
     def close(self) -> None:
-        """Stop all threads of the driver."""
-        self.deeds.close()
+        """Stop the brokers, and all threads."""
+        self._deeds.close()
+        super().close()
 
-    def make(self, step: PlannedStep) -> StepReport:
-        """Execute a step, and wait until the observed state equals the state of the model.
+    def make(self, step: AnyStep) -> StepReport:
+        """Execute a step, and copy the disks if records may be lost from then on."""
+        report = super().make(step)
+        if step is self._copied_after:
+            copy_disks(self.data_directories, self._before)
+        return report
 
-        Returns:
-            A report with all differences from the model and, if the step failed, the reason.
-        """
-        began = time.monotonic()
-        self._did.clear()
+    def act(self, step: PlannedStep) -> str:
+        """Execute a step."""
         limit = self._limit(step)
-        not_made = ""
-        try:
-            self._act(step, limit)
-            if step.after.quorum.epoch > step.before.quorum.epoch and not step.with_next:
-                self._number_epoch(step, limit)
-        except _FAILURES as error:
-            not_made = str(error)
+        self._act(step, limit)
+        if step.after.quorum.epoch > step.before.quorum.epoch and not step.with_next:
+            self._number_epoch(step, limit)
+        return ""
+
+    def compared(self, step: PlannedStep, not_made: str) -> tuple[Sight, list[str], str]:
+        """Wait until the observed state equals the state of the model, and read records as a consumer."""
         if step.with_next and not not_made:
-            return StepReport(step, tuple(self._did), self.observer.sight(), (), "", time.monotonic() - began)
-        sight, found = self._awaited_differences(sight_of(step.after), 1.0 if not_made else limit)
+            return self._observer.sight(), [], ""
+        sight, found = self._awaited_differences(sight_of(step.after), 1.0 if not_made else self._limit(step))
         self._did += _files(step, sight)
         if not found and not not_made:
             self._read(step)
-        return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
+        return sight, found, not_made
 
     def _read(self, step: PlannedStep) -> None:
         """Read records as a consumer if the step made records readable or made a broker the leader."""
@@ -86,22 +105,59 @@ class Driver:
             return
         read = read_from(self.stage, step.broker if step.follower is None else step.instance.values[0], step.number)
         if read is not None:
-            self.reads.append(read)
+            self._reads.append(read)
             self._did.append(str(read))
 
     def attempt(self, step: PlannedStep) -> Attempt:
         """Attempt a step that the model does not allow."""
         self._did.clear()
-        before = self.observer.sight()
+        before = self._observer.sight()
         try:
             self._act(step, REFUSED_SECONDS * self.stage.pace)
-        except _FAILURES as error:
+        except FAILURES as error:
             return Attempt(False, (*self._did, str(error)))
         time.sleep(self.stage.pace)
-        after = self.observer.sight()
+        after = self._observer.sight()
         logs = [[replica.log for replica in sight.replicas] for sight in (before, after)]
         made = step.is_hidden or bool(step.wire.passes) or before.quorum != after.quorum or logs[0] != logs[1]
         return Attempt(made, (*self._did, f"the controller: {after.quorum}"))
+
+    def end(self, made: Replay, listener: Listener) -> Replay:
+        """Restart the brokers that are down, and read the remaining records."""
+        listener.settling()
+        reads = list(self._reads)
+        self.stage.end_holds()
+        with suppress(NotMade):
+            self._deeds.await_exits(BACK_SECONDS * self.stage.pace)
+        for broker in sorted(self._observer.down):
+            with suppress(BrokerError, NotMade, OSError, Unanswered):  # the outcome is read from the remaining brokers
+                self._deeds.bring_back(broker)
+        end = time.monotonic() + BACK_SECONDS
+        while time.monotonic() < end and not self._observer.is_whole():
+            time.sleep(0.1)
+        leader = self._observer.decision().leader
+        if leader is not None:
+            reads += filter(None, [self._last_read(leader)])
+        self._deeds.await_acknowledgements()
+        sight = self._observer.sight()
+        read = tuple(reads)
+        outcome = Outcome(tuple(self._deeds.produced), read, sight.replicas, str(sight.quorum), sight.quorum.leader)
+        return attrs.evolve(made, outcome=outcome)
+
+    def _last_read(self, leader: int) -> Read | None:
+        """Read from a leader repeatedly, until its whole log can be read or a time limit is reached.
+
+        Returns:
+            The last read, or None if the leader does not respond in time.
+        """
+        end = time.monotonic() + BACK_SECONDS
+        found = None
+        while time.monotonic() < end:
+            found = read_from(self.stage, leader, None) or found
+            if found is not None and found.end == len(found.values) == len(self._observer.log(leader)):
+                break
+            time.sleep(0.2)
+        return found
 
     def _limit(self, step: PlannedStep) -> float:
         """Return the time limit of a step, in seconds."""
@@ -114,7 +170,7 @@ class Driver:
         if step.loses_messages_of(step.broker) and Deed.KILL not in step.wire.does:
             self._frames.lose_messages_of(step.broker)
         self._frames.let_listed_through(step, limit)
-        self.deeds.do(step, limit)
+        self._deeds.do(step, limit)
         self._frames.end_proposals(step, limit)
         self._frames.await_left(step, limit)
 
@@ -128,13 +184,13 @@ class Driver:
         Raises:
             NotMade: if such a broker does not read the metadata log within the time limit.
         """
-        last = self.observer.numbers[-1]
+        last = self._observer.numbers[-1]
         end = time.monotonic() + limit
         while time.monotonic() < end:
-            decision = self.observer.decision()
+            decision = self._observer.decision()
             if decision.leader is not None and decision.epoch > last:
-                self.observer.numbers.append(decision.epoch)
-                self._did.append(f"the controller: {self.observer.quorum()}")
+                self._observer.numbers.append(decision.epoch)
+                self._did.append(f"the controller: {self._observer.quorum()}")
                 for broker in self.plan.late_learners(step) if self.stage.release.kraft else ():
                     self._frames.await_metadata(broker, step.after.quorum.epoch, limit)
                 return
@@ -146,7 +202,7 @@ class Driver:
         Returns:
             The last observed state, and its differences from the model.
         """
-        return until_alike(self.observer.sight, partial(differences, model), limit)
+        return until_alike(self._observer.sight, partial(differences, model), limit)
 
 
 def _files(step: PlannedStep, sight: Sight) -> list[str]:
@@ -158,3 +214,14 @@ def _files(step: PlannedStep, sight: Sight) -> list[str]:
         if (old.log, old.high_watermark) != (new.log, new.high_watermark)
     ]
     return [f"on the disk of broker {broker}: {sight.replicas[broker]}" for broker in changed]
+
+
+def _last_before(plan: Plan) -> PlannedStep | None:
+    """Return the step after which the disks are copied. With this copy, an audit can find records that are lost later.
+
+    This is the last step before the final one that makes a record readable. If no step makes a record readable, it is
+    the second-to-last step.
+    """
+    earlier = plan.steps[:-1]
+    readable = [step for step in earlier if step.after.exposed != step.before.exposed]
+    return next(iter([*reversed(readable), *reversed(earlier)]), None)

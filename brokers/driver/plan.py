@@ -6,17 +6,17 @@ The driver holds back all replication traffic, and releases the frames of one st
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
 from leadline.brokers.driver.schedule import lags, schedule_of
 from leadline.brokers.driver.sight import sight_of
 from leadline.brokers.errors import Unmakeable
+from leadline.brokers.plans import ReplayPlan, Step, followed_in
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
-from leadline.checker.traces.divergence import follow
 from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.controller import may_be_elected
 from leadline.model.kafka.crash import was_noticed
@@ -33,34 +33,36 @@ LEARNING = ("become_leader", "become_follower", "delete_replica")
 
 
 @attrs.frozen
-class PlannedStep:
-    """A step of a plan, with its action and the states before and after it.
+class PlannedStep(Step[Partition]):
+    """A step of a plan.
 
     Attributes:
-        number: the number of the step in the schedule, from 1.
         wire: how brokers of the release execute the action.
-        before, after: the states of the model before and after the step.
         with_next: whether real brokers execute this step together with the next one, so that the state between the two
             cannot be observed.
     """
 
-    number: int
-    instance: ActionInstance[Partition]
     wire: OnTheWire
-    before: Partition
-    after: Partition
     with_next: bool = False
-
-    @property
-    def sentence(self) -> str:
-        """A description of the step."""
-        return self.instance.sentence or repr(self.instance)
 
     @property
     def remark(self) -> str:
         """The decision of the controller in this step, or an empty string if it decides nothing."""
         after = sight_of(self.after).quorum
         return "" if after == sight_of(self.before).quorum else str(after)
+
+    @property
+    def operations(self) -> Iterator[str]:
+        """What is done on brokers, as text."""
+        if self.wire.loses and self.loses_messages_of(self.broker):
+            yield f"close the connection of broker {self.broker}'s message in flight"
+        yield from (f"let through: {_named(self, kind)}" for kind in self.wire.passes)
+        yield from (deed.value for deed in self.wire.does)
+        if self.is_hidden:
+            yield "hidden from the controller, until another broker becomes the controller"
+        yield from (f"until held: {_named(self, kind)}" for kind in self.wire.leaves if is_awaited(self, kind))
+        if self.with_next:
+            yield "in one with the next step"
 
     @property
     def broker(self) -> int:
@@ -109,37 +111,18 @@ class PlannedStep:
 
 
 @attrs.frozen
-class Plan:
-    """The plan of a replay: its steps and the settings of the brokers.
+class Plan(ReplayPlan[Partition, PlannedStep]):
+    """The plan of a replay: its steps and the settings of the brokers. The order of the replicas decides which broker
+    is elected.
 
     Attributes:
-        steps: the steps, in order.
-        start: the first state.
         controller: the kind of controller.
-        refused: the step that follows the last one, if the model does not allow it, otherwise None. The driver attempts
-            this step, and expects the attempt to fail.
-        replicas: the brokers with a replica, in the order of the assignment. This order decides which broker is
-            elected.
         lag_seconds: the lag time (`replica.lag.time.max.ms`) of each leader that removes a follower from the ISR, in
             seconds on an idle machine.
-        departs: the number of the first step that leads to a different state than in the trace, because the rules of
-            the release differ. None if all steps lead to the states of the trace.
-        trace: the states and steps of the plan, as a trace.
     """
 
-    steps: tuple[PlannedStep, ...]
-    start: Partition
     controller: str
-    refused: PlannedStep | None
-    replicas: tuple[int, ...]
     lag_seconds: Mapping[int, float]
-    departs: int | None
-    trace: Trace[Partition]
-
-    @property
-    def brokers(self) -> int:
-        """The number of brokers with a replica."""
-        return len(self.start.replicas)
 
     @property
     def fails_over(self) -> int:
@@ -162,16 +145,10 @@ class Plan:
 
     @property
     def legend(self) -> str:
-        """Lines that say which messages are held, and explain the symbols in the reports of a replay."""
         return (
             "all replication is held\nm0@1 is a record and its leader epoch, ┃ the high watermark; frames have their "
             "numbers in the recording"
         )
-
-    @property
-    def lines(self) -> list[str]:
-        """The plan as text. Each step is followed by its operations."""
-        return [line for step in self.steps for line in _lines(step)]
 
 
 def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] | None = None) -> Plan:
@@ -180,22 +157,15 @@ def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] 
     Parameters:
         trace: a trace of a Kafka spec.
         controller: the kind of controller that the release uses.
-        expected: the spec of the release that executes the trace, or None if the trace's spec has the same rules. If it
-            is given, the plan consists of states of this spec, and ends before the first step that this spec does not
-            allow.
+        expected: see `followed_in`.
 
     Raises:
         Unmakeable: if real brokers cannot execute a step. The message names the step and the reason.
     """
-    schedule = schedule_of(trace, controller)
-    followed, refused, departs = schedule, None, None
-    if expected is not None:
-        parting = follow(schedule, expected)
-        followed, refused = parting.second, parting.refused
-        departs = parting.shared if parting.shared < len(schedule) else None
+    followed, refused, departs = followed_in(schedule_of(trace, controller), expected)
     steps = _with_merged(
         PlannedStep(
-            number, step.instance, _wire(step.instance, controller, step.before, step.after), step.before, step.after
+            number, step.instance, step.before, step.after, _wire(step.instance, controller, step.before, step.after)
         )
         for number, step in enumerate(followed.steps, start=1)
     )
@@ -204,9 +174,9 @@ def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] 
     last = followed.states[-1]
     tried = None
     if refused is not None:
-        tried = PlannedStep(len(steps) + 1, refused, _wire(refused, controller, last, last), last, last)
+        tried = PlannedStep(len(steps) + 1, refused, last, last, _wire(refused, controller, last, last))
     start = followed.states[0]
-    return Plan(steps, start, controller, tried, _assignment(steps, start), _lags(steps), departs, followed)
+    return Plan(steps, start, tried, departs, followed, _assignment(steps, start), controller, _lags(steps))
 
 
 def _with_merged(steps: Iterable[PlannedStep]) -> tuple[PlannedStep, ...]:
@@ -332,20 +302,6 @@ def _seconds(step: PlannedStep) -> float:
 
 
 # --- the plan as text ---------------------------------------------------------------------------------------
-
-
-def _lines(step: PlannedStep) -> list[str]:
-    lines = [f"{step.number}. {step.sentence}"]
-    if step.wire.loses and step.loses_messages_of(step.broker):
-        lines.append(f"     close the connection of broker {step.broker}'s message in flight")
-    lines += [f"     let through: {_named(step, kind)}" for kind in step.wire.passes]
-    lines += [f"     {deed.value}" for deed in step.wire.does]
-    if step.is_hidden:
-        lines.append("     hidden from the controller, until another broker becomes the controller")
-    lines += [f"     until held: {_named(step, kind)}" for kind in step.wire.leaves if is_awaited(step, kind)]
-    if step.with_next:
-        lines.append("     in one with the next step")
-    return lines
 
 
 def _named(step: PlannedStep, kind: FrameKind) -> str:

@@ -1,30 +1,31 @@
-"""Replay a plan: start brokers, execute the steps, and read the remaining records."""
+"""Replay a plan: start brokers, execute the steps, and copy the disks at the end."""
 
 from __future__ import annotations
 
+import abc
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from leadline.brokers.driver.driver import Driver
-from leadline.brokers.driver.plan import Plan, PlannedStep
-from leadline.brokers.driver.reading import Read, read_from
+from leadline.brokers.behind_proxy import ObservedCluster
+from leadline.brokers.driver.reading import Read
 from leadline.brokers.driver.sight import SeenReplica
-from leadline.brokers.driver.stage import Stage
-from leadline.brokers.driver.step_report import AnyPlan, AnyStep, Attempt, Produced, StepReport
+from leadline.brokers.driver.step_report import AnySight, Attempt, Produced, StepReport
 from leadline.brokers.driver.waiting import NotMade
 from leadline.brokers.errors import BrokerError
-from leadline.brokers.pending import Unanswered
+from leadline.brokers.pending import Refused, Unanswered
+from leadline.brokers.plans import AnyPlan, AnyStep
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
+from leadline.brokers.zookeeper import ZooKeeperError
 
-BACK_SECONDS = 20.0
-"""The time limit after the last step for all replicas to join the ISR, in seconds. Diverged logs can prevent this."""
+FAILURES = (NotMade, BrokerError, Unanswered, Refused, TimeoutError, OSError, ZooKeeperError)
+"""The exceptions that mean that a step failed."""
 
 
 @attrs.frozen
@@ -154,8 +155,82 @@ class Listener:
         """Called after the last step, before the brokers that are down are restarted."""
 
 
+class StepDriver(abc.ABC):
+    """Executes the steps of a plan on brokers, and compares the brokers with the model after each step. Each family of
+    specs that can be replayed has its own.
+
+    Attributes:
+        cluster: the cluster of brokers behind a proxy.
+    """
+
+    def __init__(self, plan: AnyPlan, cluster: ObservedCluster) -> None:
+        self.plan, self.cluster = plan, cluster
+        self._did: list[str] = []
+
+    @abc.abstractmethod
+    def start(self) -> None:
+        """Start the brokers, and hold what they send.
+
+        Raises:
+            BrokerError: if the brokers cannot be started.
+        """
+
+    @abc.abstractmethod
+    def begin(self) -> list[str]:
+        """Wait until the brokers are in the plan's first state. Return a sentence for each remaining difference."""
+
+    @abc.abstractmethod
+    def act(self, step: Any) -> str:
+        """Execute a step. Return how a response differs from the model, or an empty string.
+
+        Raises:
+            NotMade: if the step cannot be executed. The other exceptions in `FAILURES` mean the same.
+        """
+
+    @abc.abstractmethod
+    def compared(self, step: Any, not_made: str) -> tuple[AnySight, list[str], str]:
+        """Observe the brokers after a step. Return what was observed, its differences from the model, and why the step
+        was not made.
+        """
+
+    @abc.abstractmethod
+    def attempt(self, step: Any) -> Attempt:
+        """Attempt a step that the model does not allow."""
+
+    @abc.abstractmethod
+    def end(self, made: Replay, listener: Listener) -> Replay:
+        """Describe the end of a replay in which every step was as in the model."""
+
+    @property
+    def data_directories(self) -> list[Path]:
+        """The data directories of the brokers with a replica."""
+        return [self.cluster.cluster.data_directory(broker) for broker in range(self.plan.brokers)]
+
+    def close(self) -> None:
+        """Stop the brokers, and all threads."""
+        self.cluster.close()
+
+    def make(self, step: AnyStep) -> StepReport:
+        """Execute a step, and wait until the brokers are in the state of the model.
+
+        Returns:
+            A report with all differences from the model and, if the step failed, the reason.
+        """
+        began = time.monotonic()
+        self._did.clear()
+        differs, not_made = "", ""
+        try:
+            differs = self.act(step)
+        except FAILURES as error:
+            not_made = str(error)
+        sight, found, not_made = self.compared(step, not_made)
+        found = [differs, *found] if differs else found
+        return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
+
+
 def replay(
-    plan: Plan,
+    plan: AnyPlan,
+    driver_of: Callable[[Any, BrokerRelease, Path, RecordingWriter | None], StepDriver],
     release: BrokerRelease,
     folder: Path,
     listener: Listener | None = None,
@@ -164,131 +239,48 @@ def replay(
     """Replay a plan on real brokers.
 
     Parameters:
-        folder: an empty folder. The replay creates the folder `cluster` in it, and two copies of the data directories.
-            The copy `before` is made before records are lost, when the last record has become readable. The copy
-            `after` is made at the end.
+        driver_of: the class of the driver of the plan's family.
+        folder: an empty folder. The replay creates the folder `cluster` in it, and copies the data directories to the
+            folder `after` at the end. Some drivers make an earlier copy, too.
         listener: the listener that receives the events of the replay, or None.
         recording: the recording to which all frames are written, or None.
 
     Raises:
-        BrokerError: if the brokers cannot be started.
+        BrokerError: if the brokers cannot be started, or no longer respond.
     """
     began, listener = time.monotonic(), listener or Listener()
     listener.starting(release)
-    with Stage(release, plan, folder / "cluster", recording) as stage:
-        stage.start()
-        driver = Driver(stage, plan)
+    with closing(driver_of(plan, release, folder, recording)) as driver:
+        driver.start()
+        listener.started(time.monotonic() - began)
         try:
-            listener.started(time.monotonic() - began)
-            made = _made(driver, stage, plan, folder, listener)
+            made = execute(plan, release, driver, listener)
             if made.is_as_in_model:
-                listener.settling()
-                made = attrs.evolve(made, outcome=_outcome(driver, stage))
-            copy_disks(map(stage.data_directory, stage.replicas), folder / "after")
-        finally:
-            driver.close()
+                made = driver.end(made, listener)
+        except (Unanswered, Refused) as error:
+            raise BrokerError(f"the brokers of Kafka {release.name} no longer respond: {error}") from error
+        copy_disks(driver.data_directories, folder / "after")
     return attrs.evolve(made, seconds=time.monotonic() - began)
 
 
-def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: Listener) -> Replay:
-    """Execute the plan, and copy the disks on the way."""
-    differences, before = driver.begin(), _last_before(plan)
-
-    def make(step: PlannedStep) -> StepReport:
-        report = driver.make(step)
-        if step is before:
-            copy_disks(map(stage.data_directory, stage.replicas), folder / "before")
-        return report
-
-    return execute(plan, stage.release, differences, listener, make, driver.attempt)
-
-
-def execute(
-    plan: AnyPlan,
-    release: BrokerRelease,
-    differences: Sequence[str],
-    listener: Listener,
-    make: Callable[[Any], StepReport],
-    attempt: Callable[[Any], Attempt] | None = None,
-) -> Replay:
+def execute(plan: AnyPlan, release: BrokerRelease, driver: StepDriver, listener: Listener) -> Replay:
     """Execute the steps of a plan until one fails or its result differs from the model. If none does, attempt the step
     that the model does not allow.
-
-    Parameters:
-        plan: the plan, of any family of specs.
-        differences: the differences between the brokers and the first state. If there are any, no step is executed.
-        listener: the listener that receives the events of the replay.
-        make: a function that executes a step, and reports on it.
-        attempt: a function that attempts a step. It is required if the plan has a step that the model does not allow.
     """
-    steps: list[StepReport] = []
+    differences, steps = driver.begin(), list[StepReport]()
     for step in plan.steps if not differences else ():
         listener.step(step)
-        steps.append(make(step))
+        steps.append(driver.make(step))
         listener.made(steps[-1])
         if not steps[-1].is_as_in_model:
             break
     made = Replay(release, plan, tuple(differences), tuple(steps))
-    if attempt is not None and plan.refused is not None and made.is_as_in_model:
+    if plan.refused is not None and made.is_as_in_model:
         listener.step(plan.refused)
-        attempted = attempt(plan.refused)
+        attempted = driver.attempt(plan.refused)
         listener.attempted(plan.refused, attempted)
         made = attrs.evolve(made, attempt=attempted)
     return made
-
-
-def _last_before(plan: Plan) -> PlannedStep | None:
-    """Return the step after which the disks are copied. With this copy, an audit can find records that are lost later.
-
-    This is the last step before the final one that makes a record readable. If no step makes a record readable, it is
-    the second-to-last step.
-    """
-    earlier = plan.steps[:-1]
-    readable = [step for step in earlier if step.after.exposed != step.before.exposed]
-    return next(iter([*reversed(readable), *reversed(earlier)]), None)
-
-
-def _outcome(driver: Driver, stage: Stage) -> Outcome:
-    """Restart the brokers that are down, and read the remaining records."""
-    reads = list(driver.reads)
-    stage.end_holds()
-    with suppress(NotMade):
-        driver.deeds.await_exits(BACK_SECONDS * stage.pace)
-    for broker in sorted(driver.observer.down):
-        _bring_back(driver, broker)
-    end = time.monotonic() + BACK_SECONDS
-    while time.monotonic() < end and not driver.observer.is_whole():
-        time.sleep(0.1)
-    leader = driver.observer.decision().leader
-    if leader is not None:
-        reads += filter(None, [_last_read(driver, stage, leader)])
-    driver.deeds.await_acknowledgements()
-    sight = driver.observer.sight()
-    return Outcome(tuple(driver.produced), tuple(reads), sight.replicas, str(sight.quorum), sight.quorum.leader)
-
-
-def _bring_back(driver: Driver, broker: int) -> None:
-    """Start a broker again. If it does not start, ignore the failure, because the outcome can be read from the
-    remaining brokers.
-    """
-    with suppress(BrokerError, NotMade, OSError, Unanswered):
-        driver.deeds.bring_back(broker)
-
-
-def _last_read(driver: Driver, stage: Stage, leader: int) -> Read | None:
-    """Read from a leader repeatedly, until its whole log can be read or a time limit is reached.
-
-    Returns:
-        The last read, or None if the leader does not respond in time.
-    """
-    end = time.monotonic() + BACK_SECONDS
-    found = None
-    while time.monotonic() < end:
-        found = read_from(stage, leader, None) or found
-        if found is not None and found.end == len(found.values) == len(driver.observer.log(leader)):
-            break
-        time.sleep(0.2)
-    return found
 
 
 def copy_disks(sources: Iterable[Path], folder: Path) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from leadline.brokers import zookeeper
-from leadline.brokers.behind_proxy import ObservedCluster, observed_cluster
+from leadline.brokers.behind_proxy import ObservedCluster
 from leadline.brokers.driver.plan import Plan
+from leadline.brokers.driver.waiting import NotMade, until
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.messages.leader_and_isr import partition_states
@@ -61,19 +59,13 @@ METADATA_PARTITION = 0
 Where = Callable[[Mapping[str, Any]], bool]
 
 
-class Stage:
-    """A cluster of brokers, and proxies that hold back the replication traffic.
-
-    A stage is a context manager. At the end of the ``with`` block, all its processes and threads are stopped.
-
-    Parameters:
-        folder: an empty folder for the cluster.
-        recording: the recording to which all frames are written, or None.
+class Stage(ObservedCluster):
+    """A cluster of brokers, and proxies that hold back the replication traffic. For the parameters, see
+    `ObservedCluster`.
     """
 
     def __init__(self, release: BrokerRelease, plan: Plan, folder: Path, recording: RecordingWriter | None = None):
-        self.release, self.plan = release, plan
-        self.pace = pace()
+        self.plan = plan
         self.replicas = range(plan.brokers)
         self.assigned = tuple(broker for broker in plan.replicas if broker in plan.start.assignment.replicas)
         """The brokers with a replica in the first state, in the order of the assignment."""
@@ -86,34 +78,16 @@ class Stage:
         self.catching_up: dict[int, int] = {}
         """For each broker that reads the metadata log after a start, the offset from which on elections are held."""
         self._holds: dict[tuple[str, bool, Node, Node], Hold] = {}
-        self._stack = ExitStack()
-        self._observed = self._stack.enter_context(self._cluster(folder, recording))
-        self.definitions, self.proxy = self._observed.definitions, self._observed.proxy
-        self.cluster, self.client = self._observed.cluster, self._observed.client
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self._stack.close()
-
-    def _cluster(self, folder: Path, recording: RecordingWriter | None) -> AbstractContextManager[ObservedCluster]:
-        brokers = len(self.replicas) + len(self._controllers)
+        failing = 0 if release.kraft else 1 + plan.fails_over
+        self._controllers = range(plan.brokers, plan.brokers + failing)
+        """The brokers without replicas: the controller, and those that may become the controller later (ZooKeeper)."""
         lags = {
-            leader: {"replica.lag.time.max.ms": str(int(seconds * self.pace * 1000))}
-            for leader, seconds in self.plan.lag_seconds.items()
+            leader: {"replica.lag.time.max.ms": str(int(seconds * pace() * 1000))}
+            for leader, seconds in plan.lag_seconds.items()
         }
-        log_dirs = 2 if self.plan.start.bounds.lost_directories else 1
-        return observed_cluster(self.release, folder, brokers, self._settings(), recording, lags, log_dirs=log_dirs)
-
-    def _settings(self) -> dict[str, str]:
-        if not self.release.kraft:
-            return SETTINGS | {"zookeeper.session.timeout.ms": str(int(ZOOKEEPER_SESSION_MS * self.pace))}
-        session = SESSION_MS_SINCE_4 * min(self.pace, 3) if self.release.version >= (4,) else SESSION_MS
-        times = {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": HEARTBEAT_MS * self.pace}
-        return SETTINGS | {name: str(int(milliseconds)) for name, milliseconds in times.items()}
+        log_dirs = 2 if plan.start.bounds.lost_directories else 1
+        count = plan.brokers + failing
+        super().__init__(release, folder, count, _settings(release, pace()), recording, lags, log_dirs=log_dirs)
 
     def start(self) -> None:
         """Start the cluster, create the topic, and hold its replication, so that the brokers are in the first state of
@@ -122,7 +96,7 @@ class Stage:
         Raises:
             BrokerError: if a process does not start, or the topic cannot be created or replicated.
         """
-        self._observed.start(self.replicas, self._controllers)
+        self.start_processes(self.replicas, self._controllers)
         bounds = self.plan.start.bounds
         min_isr = OLD_MIN_ISR if bounds.min_isr_raises else bounds.min_insync_replicas
         configs = {
@@ -158,11 +132,6 @@ class Stage:
         if answer is not None:
             self.release_frame(answer)
         return self.held("Fetch", True, follower, 0) is not None
-
-    @property
-    def _controllers(self) -> range:
-        """The brokers without replicas: the controller, and those that may become the controller later (ZooKeeper)."""
-        return range(self.plan.brokers, self.plan.brokers + (0 if self.release.kraft else 1 + self.plan.fails_over))
 
     def hide_from_controller(self) -> Hold:
         """Hold the frames that ZooKeeper sends to the controller. Return the `Hold`."""
@@ -204,13 +173,12 @@ class Stage:
     def _any_broker(self) -> int:
         return 0 if self.release.kraft else self.plan.brokers
 
-    def _until(self, what: str, is_so: Callable[[], object]) -> None:
+    def _until(self, what: str, is_so: Callable[[], bool]) -> None:
         seconds = READY_SECONDS * self.pace
-        end = time.monotonic() + seconds
-        while not is_so():
-            if time.monotonic() > end:
-                raise BrokerError(f"{what} after {seconds:.0f} seconds")
-            time.sleep(0.05)
+        try:
+            until(is_so, seconds, f"{what} after {seconds:.0f} seconds")
+        except NotMade as error:
+            raise BrokerError(str(error)) from error
 
     def _all_brokers_are_known(self) -> bool:
         try:
@@ -387,6 +355,14 @@ class Stage:
         for hold in self._holds.values():
             hold.end()
         self._holds.clear()
+
+
+def _settings(release: BrokerRelease, pace: float) -> dict[str, str]:
+    times: dict[str, float] = {"zookeeper.session.timeout.ms": ZOOKEEPER_SESSION_MS * pace}
+    if release.kraft:
+        session = SESSION_MS_SINCE_4 * min(pace, 3) if release.version >= (4,) else SESSION_MS
+        times = {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": HEARTBEAT_MS * pace}
+    return SETTINGS | {name: str(int(milliseconds)) for name, milliseconds in times.items()}
 
 
 def partition_of(body: Mapping[str, Any], number: int) -> Mapping[str, Any]:

@@ -2,51 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 import attrs
 
-from leadline.checker.action import ActionInstance
-from leadline.checker.trace import Trace
-
-
-class AnyStep(Protocol):
-    """A step of a plan, for any family of specs: its number from 1, its action instance, a description, a remark about
-    its result, and the state after it.
-    """
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def instance(self) -> ActionInstance[Any]: ...
-    @property
-    def sentence(self) -> str: ...
-    @property
-    def remark(self) -> str: ...
-    @property
-    def after(self) -> Any: ...
-
-
-class AnyPlan(Protocol):
-    """A plan for any family of specs. See `leadline.brokers.driver.plan.Plan` for the attributes."""
-
-    @property
-    def trace(self) -> Trace[Any]: ...
-    @property
-    def steps(self) -> Sequence[AnyStep]: ...
-    @property
-    def refused(self) -> AnyStep | None: ...
-    @property
-    def departs(self) -> int | None: ...
-    @property
-    def replicas(self) -> tuple[int, ...]: ...
-    @property
-    def brokers(self) -> int: ...
-    @property
-    def lines(self) -> list[str]: ...
-    @property
-    def legend(self) -> str: ...
+from leadline.brokers.plans import AnyStep
 
 
 class AnySight(Protocol):

@@ -6,5 +6,5 @@ the producer has sent another request or given up. The coordinator executes its 
 
 Read the modules in this order. `sight` defines the observable part of a state, in the model and on the broker. `plan`
 lists what to do in each step; it needs no broker. `requests` encodes the requests of a producer, and `observer` reads
-logs and asks the coordinator. `replay` starts the broker, and executes the steps.
+logs and asks the coordinator. `driver` starts the broker, and executes the steps.
 """

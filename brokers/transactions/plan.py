@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
 from leadline.brokers.errors import Unmakeable
+from leadline.brokers.plans import ReplayPlan, Step, followed_in
+from leadline.brokers.transactions.requests import BROKER
 from leadline.checker.action import ActionInstance
 from leadline.checker.properties import Kind
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
-from leadline.checker.traces.divergence import follow
 from leadline.model.txn.delivery import handled
 from leadline.model.txn.messages import AddPartitions, EndTxn, InitProducerId, Produce, Request
 from leadline.model.txn.producer import REFUSED, Response
@@ -76,13 +77,11 @@ _LATE: dict[str, type] = {
 
 
 @attrs.frozen
-class TransactionsStep:
+class TransactionsStep(Step[Transactions]):
     """A step of a plan.
 
     Attributes:
-        number: the number of the step, from 1.
         deed: the operation that executes the step.
-        before, after: the states of the model before and after the step.
         shown: the state of the model that the broker is compared with: `after`, once the coordinator has written all
             markers and completed the transaction.
         request: the request of a producer that is handled in the step, or None.
@@ -90,20 +89,16 @@ class TransactionsStep:
         with_next: whether the broker executes this step together with the next one.
     """
 
-    number: int
-    instance: ActionInstance[Transactions]
     deed: Deed
-    before: Transactions
-    after: Transactions
     shown: Transactions
     request: Request | None = None
     response: Response | None = None
     with_next: bool = False
 
     @property
-    def sentence(self) -> str:
-        """A description of the step."""
-        return self.instance.sentence or repr(self.instance)
+    def operations(self) -> Iterator[str]:
+        """What is done on the broker, as text."""
+        yield self.deed.value
 
     @property
     def remark(self) -> str:
@@ -118,26 +113,10 @@ class TransactionsStep:
 
 
 @attrs.frozen
-class TransactionsPlan:
-    """The plan of a replay.
-
-    Attributes:
-        steps: the steps, in order.
-        start: the first state.
-        refused: the step after the last one, if the model does not allow it. The replay attempts this step. None if
-            the model allows it, or if a producer does not send its request, for example because it is fenced.
-        departs: the number of the first step that leads to a different state than in the trace, because the rules of
-            the release differ. None if all steps lead to the states of the trace.
-        trace: the states and steps of the plan, as a trace.
+class TransactionsPlan(ReplayPlan[Transactions, TransactionsStep]):
+    """The plan of a replay. If a producer does not send the request of a step that the model does not allow, for
+    example because it is fenced, the step is not attempted.
     """
-
-    steps: tuple[TransactionsStep, ...]
-    start: Transactions
-    refused: TransactionsStep | None
-    departs: int | None
-    trace: Trace[Transactions]
-    replicas: tuple[int, ...] = (0,)
-    brokers: int = 1
 
     @property
     def expires(self) -> bool:
@@ -146,16 +125,10 @@ class TransactionsPlan:
 
     @property
     def legend(self) -> str:
-        """Lines that say which messages are held, and explain the symbols in the reports of a replay."""
         return (
             "the requests of producers are held\nt1@0 is a record of transaction 1 with producer epoch 0, C@0 and A@0 "
             "are commit and abort markers, ¦ the last stable offset (LSO); frames have their numbers in the recording"
         )
-
-    @property
-    def lines(self) -> list[str]:
-        """The plan as text. Each step is followed by its operation."""
-        return [line for step in self.steps for line in (f"{step.number}. {step.sentence}", f"     {step.deed.value}")]
 
 
 def plan_of(trace: Trace[Transactions], expected: Spec[Transactions] | None = None) -> TransactionsPlan:
@@ -163,18 +136,12 @@ def plan_of(trace: Trace[Transactions], expected: Spec[Transactions] | None = No
 
     Parameters:
         trace: a trace of a transaction spec.
-        expected: the spec of the release that executes the trace, or None if the trace's spec has the same rules. If it
-            is given, the plan consists of states of this spec, and ends before the first step that this spec does not
-            allow.
+        expected: see `followed_in`.
 
     Raises:
         Unmakeable: if a broker cannot execute a step. The message names the step and the reason.
     """
-    followed, refused, departs = trace, None, None
-    if expected is not None:
-        parting = follow(trace, expected)
-        followed, refused = parting.second, parting.refused
-        departs = parting.shared if parting.shared < len(trace) else None
+    followed, refused, departs = followed_in(trace, expected)
     for number, step in enumerate(trace.steps, start=1):
         _deed(number, step.instance)
     if followed.states[0].protocol.bumps:
@@ -188,8 +155,8 @@ def plan_of(trace: Trace[Transactions], expected: Spec[Transactions] | None = No
     if refused is not None and (deed := _deed(len(steps) + 1, refused)) is not Deed.SEND:
         if deed is not Deed.LATE:
             raise Unmakeable(len(steps) + 1, "brokers of this release execute a different step here")
-        tried = TransactionsStep(len(steps) + 1, refused, deed, last, last, settled(followed.spec, last))
-    return TransactionsPlan(steps, followed.states[0], tried, departs, followed)
+        tried = TransactionsStep(len(steps) + 1, refused, last, last, deed, settled(followed.spec, last))
+    return TransactionsPlan(steps, followed.states[0], tried, departs, followed, (BROKER,))
 
 
 def settled(spec: Spec[Transactions], state: Transactions) -> Transactions:
@@ -212,7 +179,7 @@ def _planned(trace: Trace[Transactions]) -> Iterable[TransactionsStep]:
             earlier = spec.take(step.instance, settled(spec, step.before))
             if shown not in [settled(spec, state) for state in earlier]:
                 raise Unmakeable(number, "it is between a decision of the coordinator and the writing of the markers")
-        planned = TransactionsStep(number, step.instance, deed, step.before, step.after, shown)
+        planned = TransactionsStep(number, step.instance, step.before, step.after, deed, shown)
         yield _with_messages(planned)
 
 

@@ -197,7 +197,8 @@ class Walk:
         self.names: set[str] = set()
         self.any_name = False
         self._waiting: list[object] = []
-        self._looked_for: dict[int, tuple[int, bool]] = {}
+        self._unasked: set[str] = set()
+        self._looked_in: dict[int, bool] = {}
 
     def meet(self, *values: object) -> None:
         """Add values to visit. A value that was added before is not visited again."""
@@ -216,6 +217,7 @@ class Walk:
         """Add names that occur in the code. Return the new names, sorted."""
         new = sorted(set(names) - self.names)
         self.names.update(new)
+        self._unasked.update(new)
         return new
 
     def uses(self, name: str) -> bool:
@@ -227,8 +229,9 @@ class Walk:
         while self._waiting:
             while self._waiting:
                 self._visit(self._waiting.pop())
-            in_use = len(self.names), self.any_name
+            names, self._unasked = self._unasked, set()
             for owner in list(self.owners.values()):
-                if self._looked_for.get(id(owner)) != in_use:
-                    self._looked_for[id(owner)] = in_use
+                is_known = self._looked_in.get(id(owner)) == self.any_name
+                if not is_known or not vars(owner).keys().isdisjoint(names):
+                    self._looked_in[id(owner)] = self.any_name
                     self.meet(*self._members(owner))

@@ -418,6 +418,7 @@ def _member(value: object, attributes: Iterable[str]) -> object:
     return value
 
 
+@functools.lru_cache(maxsize=4096)
 def _line_of(wanted: str, code: CodeType) -> int | None:
     """Return the line of the first instruction with the given name or argument, or None if there is no such
     instruction.

@@ -12,8 +12,8 @@ from leadline.brokers.control.plan import ControlPlan, plan_of
 from leadline.brokers.control.schedule import schedule_of
 from leadline.brokers.control.sight import SeenRequest, differences, sight_of
 from leadline.brokers.control.stage import error_in, is_about, state_in
-from leadline.brokers.driver.step_report import AnyPlan
 from leadline.brokers.errors import Unmakeable
+from leadline.brokers.plans import AnyPlan
 from leadline.checker.errors import LeadlineError
 from leadline.model.control.actions import ACTIONS
 from leadline.model.control.wire import ON_THE_WIRE

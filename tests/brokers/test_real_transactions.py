@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from leadline.brokers.driver.replay import replay
 from leadline.brokers.releases import broker_release
+from leadline.brokers.transactions.driver import TransactionsDriver
 from leadline.brokers.transactions.plan import plan_of
-from leadline.brokers.transactions.replay import replay
 from leadline.checker.action import ActionInstance
 from leadline.checker.trace import Trace
 from leadline.invariants.catalog import CATALOG
@@ -50,7 +51,7 @@ def walk(name: str, seed: int, steps: int) -> Trace[Transactions]:
 @pytest.mark.parametrize(("name", "release", "seed"), [("txn/2.6", "3.5.2", 12), ("txn/3.6", "3.9.2", 1)])
 def test_a_random_behaviour_is_that_of_brokers(name: str, release: str, seed: int, tmp_path: Path) -> None:
     plan = plan_of(walk(name, seed, 25))
-    made = replay(plan, broker_release(release), tmp_path / "replay")
+    made = replay(plan, TransactionsDriver, broker_release(release), tmp_path / "replay")
     assert (made.not_made, made.difference) == ("", "")
     assert len(made.steps) == len(plan.steps) >= 25
 

@@ -9,10 +9,10 @@ import attrs
 import pytest
 from google_crc32c import value as crc32c
 
-from leadline.brokers.driver.step_report import AnyPlan
 from leadline.brokers.errors import Unmakeable
 from leadline.brokers.messages.batches import InTransaction, read_batches, write_batch
 from leadline.brokers.messages.fields import signed
+from leadline.brokers.plans import AnyPlan
 from leadline.brokers.releases import broker_release
 from leadline.brokers.transactions.observer import committed, entries
 from leadline.brokers.transactions.plan import Deed, TransactionsPlan, chosen_late, plan_of, settled

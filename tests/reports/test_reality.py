@@ -15,7 +15,8 @@ from leadline.brokers.driver.plan import Plan
 from leadline.brokers.driver.reading import Read
 from leadline.brokers.driver.replay import Outcome, Replay
 from leadline.brokers.driver.sight import SeenRecord, SeenReplica, sight_of
-from leadline.brokers.driver.step_report import AnyPlan, Attempt, Produced, StepReport
+from leadline.brokers.driver.step_report import Attempt, Produced, StepReport
+from leadline.brokers.plans import AnyPlan
 from leadline.brokers.releases import broker_release
 from leadline.brokers.reproduction import (
     Judgement,

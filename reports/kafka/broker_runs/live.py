@@ -7,7 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from leadline.brokers.driver.replay import Listener, Replay
-from leadline.brokers.driver.step_report import AnyPlan, AnyStep, Attempt, StepReport
+from leadline.brokers.driver.step_report import Attempt, StepReport
+from leadline.brokers.plans import AnyPlan, AnyStep
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.reproduction import Judged, Judgement
 from leadline.checker.support.escapes import visible

@@ -8,11 +8,12 @@ from typing import Any
 
 import attrs
 
+from leadline.brokers.control.driver import ControlDriver
 from leadline.brokers.control.plan import ControlPlan
-from leadline.brokers.control.replay import replay as replay_controllers
+from leadline.brokers.driver.driver import Driver
 from leadline.brokers.driver.plan import Plan
-from leadline.brokers.driver.replay import Listener, Replay, replay
-from leadline.brokers.driver.step_report import AnyPlan
+from leadline.brokers.driver.replay import Listener, Replay, StepDriver, replay
+from leadline.brokers.plans import AnyPlan
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.reproduction import (
@@ -22,12 +23,19 @@ from leadline.brokers.reproduction import (
     judged_without_bug,
     judged_without_event,
 )
+from leadline.brokers.transactions.driver import TransactionsDriver
 from leadline.brokers.transactions.plan import TransactionsPlan
-from leadline.brokers.transactions.replay import replay as replay_transactions
 from leadline.reports.kafka.broker_runs.disks import audited
 from leadline.reports.kafka.broker_runs.objects import ReproductionReport
 from leadline.reports.kafka.broker_runs.schedules import Schedules
 from leadline.reports.kafka.bugs import command_for
+
+DRIVERS: dict[type, Callable[..., StepDriver]] = {
+    Plan: Driver,
+    ControlPlan: ControlDriver,
+    TransactionsPlan: TransactionsDriver,
+}
+"""The class that executes each kind of plan."""
 
 Listening = Callable[[AnyPlan], Listener]
 Shown = Callable[[Judged, str], None]
@@ -83,10 +91,4 @@ def run(plan: AnyPlan, release: BrokerRelease, folder: Path, listener: Listener)
     about: dict[str, Any] = {"release": release.name, "spec": plan.trace.spec.name}
     about["bounds"] = attrs.asdict(plan.trace.states[0].bounds)
     with RecordingWriter(folder / "recording.jsonl", **about) as recording:
-        if isinstance(plan, Plan):
-            return replay(plan, release, folder, listener, recording)
-        if isinstance(plan, TransactionsPlan):
-            return replay_transactions(plan, release, folder, listener, recording)
-        if isinstance(plan, ControlPlan):
-            return replay_controllers(plan, release, folder, listener, recording)
-        raise TypeError(f"{plan!r} is not a plan")
+        return replay(plan, DRIVERS[type(plan)], release, folder, listener, recording)

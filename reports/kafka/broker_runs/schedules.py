@@ -11,7 +11,7 @@ from leadline.brokers.control.plan import plan_of as plan_of_controllers
 from leadline.brokers.control.schedule import schedule_of as schedule_of_controllers
 from leadline.brokers.driver.plan import plan_of
 from leadline.brokers.driver.schedule import schedule_of
-from leadline.brokers.driver.step_report import AnyPlan
+from leadline.brokers.plans import AnyPlan
 from leadline.brokers.releases import BrokerRelease, broker_release
 from leadline.brokers.transactions.plan import plan_of as plan_of_transactions
 from leadline.checker.errors import LeadlineError

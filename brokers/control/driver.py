@@ -1,4 +1,4 @@
-"""Replay a plan of the `control` family: execute its steps, and compare the brokers with the model after each step."""
+"""Execute the steps of a plan of the `control` family, and compare the brokers with the model after each step."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ import attrs
 from leadline.brokers.control.plan import ControlPlan, ControlStep
 from leadline.brokers.control.sight import ControlSight, differences, sight_of
 from leadline.brokers.control.stage import EPOCH_PATH, ControlStage, error_in, is_about
-from leadline.brokers.driver.replay import Listener, Replay, copy_disks, execute
+from leadline.brokers.driver.replay import Listener, Replay, StepDriver
 from leadline.brokers.driver.stage import CONTROLLER_PATH, STATE_PATH
-from leadline.brokers.driver.step_report import StepReport
+from leadline.brokers.driver.step_report import Attempt
 from leadline.brokers.driver.waiting import NotMade, until, until_alike
-from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
-from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.traffic import Hold
-from leadline.brokers.zookeeper import ZooKeeperError
 from leadline.model.control.state import Cluster
 
 STEP_SECONDS = 20.0
@@ -31,80 +28,61 @@ STEP_SECONDS = 20.0
 REST_SECONDS = 5.0
 """The time for which brokers are watched when nothing is held any more, in seconds on an idle machine."""
 
-_FAILURES = (NotMade, BrokerError, Unanswered, Refused, TimeoutError, OSError, ZooKeeperError)
 _ERRORS = {0: "no error", 11: "STALE_CONTROLLER_EPOCH", 77: "STALE_BROKER_EPOCH"}
 
 
-def replay(
-    plan: ControlPlan,
-    release: BrokerRelease,
-    folder: Path,
-    listener: Listener | None = None,
-    recording: RecordingWriter | None = None,
-) -> Replay:
-    """Replay a plan on real brokers.
-
-    Parameters:
-        folder: an empty folder. The replay creates the folder `cluster` in it. At the end, it copies the data
-            directories to the folder `after`.
-        listener: the listener that receives the events of the replay, or None.
-        recording: the recording to which all frames are written, or None.
-
-    Raises:
-        BrokerError: if the brokers cannot be started.
-    """
-    began, listener = time.monotonic(), listener or Listener()
-    listener.starting(release)
-    with ControlStage(release, plan, folder / "cluster", recording) as stage:
-        stage.start()
-        listener.started(time.monotonic() - began)
-        driver = _Driver(stage, plan)
-        start = driver.awaited([plan.start])[1]
-        made = execute(plan, release, start, listener, driver.make)
-        if made.is_as_in_model:
-            made = attrs.evolve(made, told=_told(made.steps[-1]))
-        copy_disks(map(stage.cluster.data_directory, stage.replicas), folder / "after")
-    return attrs.evolve(made, seconds=time.monotonic() - began)
-
-
-def _told(report: StepReport) -> tuple[str, ...]:
-    return tuple(f"{name}: {text}" for name, text in report.sight.columns.items())
-
-
-class _Driver:
+class ControlDriver(StepDriver):
     """Executes the steps of a plan on brokers."""
 
-    def __init__(self, stage: ControlStage, plan: ControlPlan) -> None:
-        self._stage, self._plan = stage, plan
-        self._limit = STEP_SECONDS * stage.pace
+    plan: ControlPlan
+
+    def __init__(
+        self, plan: ControlPlan, release: BrokerRelease, folder: Path, recording: RecordingWriter | None
+    ) -> None:
+        self._stage = ControlStage(release, plan, folder / "cluster", recording)
+        super().__init__(plan, self._stage)
+        self._limit = STEP_SECONDS * self._stage.pace
         self._reads: dict[int, Hold] = {}
         self._takes: dict[int, Hold] = {}
         self._silent: dict[int, Hold] = {}
-        self._did: list[str] = []
 
-    def make(self, step: ControlStep) -> StepReport:
-        """Execute a step, and wait until the brokers are in the state of the model."""
-        began = time.monotonic()
-        self._did.clear()
-        not_made = ""
+    def start(self) -> None:
+        """Start the brokers, and hold messages to and from controllers."""
+        self._stage.start()
+
+    def begin(self) -> list[str]:
+        """Wait until the brokers are in the plan's first state. Return a sentence for each remaining difference."""
+        return self._awaited([self.plan.start])[1]
+
+    def act(self, step: ControlStep) -> str:
+        """Execute a step, unless the brokers execute it by themselves."""
         if step.heals or step.wire.alone:
             self._did.append("by themselves")
         else:
-            try:
-                self._act(step)
-            except _FAILURES as error:
-                not_made = str(error)
-        if step.is_last and not not_made:
-            sight, found = self._at_rest()
-        elif step.heals:
-            sight, found = self._stage.sight(), []
-        else:
-            sight, found = self.awaited([step.after], 1.0 if not_made else self._limit)
-            if step is self._plan.steps[-1] and not found and not not_made:
-                sight, found = self._stays([step.after])
-        return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
+            self._act(step)
+        return ""
 
-    def awaited(self, states: Sequence[Cluster], limit: float | None = None) -> tuple[ControlSight, list[str]]:
+    def compared(self, step: ControlStep, not_made: str) -> tuple[ControlSight, list[str], str]:
+        """Wait until the brokers are in the state of the model, and after the last step check that they stay there."""
+        if step.is_last and not not_made:
+            return *self._at_rest(), ""
+        if step.heals:
+            return self._stage.sight(), [], not_made
+        sight, found = self._awaited([step.after], 1.0 if not_made else self._limit)
+        if step is self.plan.steps[-1] and not found and not not_made:
+            sight, found = self._stays([step.after])
+        return sight, found, not_made
+
+    def attempt(self, step: ControlStep) -> Attempt:
+        """Plans of controllers have no step that the model does not allow."""
+        raise NotImplementedError
+
+    def end(self, made: Replay, listener: Listener) -> Replay:
+        """Describe the last observation."""
+        columns = made.steps[-1].sight.columns
+        return attrs.evolve(made, told=tuple(f"{name}: {text}" for name, text in columns.items()))
+
+    def _awaited(self, states: Sequence[Cluster], limit: float | None = None) -> tuple[ControlSight, list[str]]:
         """Wait until the brokers are in one of the given states of the model. Return the last observation, and its
         differences from the most similar state.
         """
@@ -121,15 +99,15 @@ class _Driver:
         for hold in [hold for holds in (*own, stage.told, stage.changed, stage.requests) for hold in holds.values()]:
             hold.end()
         self._did.append("everything is let through")
-        rests = list(self._plan.rests)
-        sight, found = self.awaited(rests)
+        rests = list(self.plan.rests)
+        sight, found = self._awaited(rests)
         return (sight, found) if found else self._stays(rests)
 
     def _stays(self, states: Sequence[Cluster]) -> tuple[ControlSight, list[str]]:
         """Check that the brokers stay in one of the given states of the model for a while."""
         seconds = REST_SECONDS * min(self._stage.pace, 2.0)
         time.sleep(seconds)
-        sight, found = self.awaited(states, 0.0)
+        sight, found = self._awaited(states, 0.0)
         if not found:
             self._did.append(f"nothing changes for {seconds:.0f} s")
         return sight, found

@@ -1,26 +1,20 @@
-"""Replay a transaction plan: start a broker, execute the steps, and compare the broker with the model."""
+"""Execute the steps of a plan of transactions on a broker, and compare the broker with the model after each step."""
 
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import attrs
 
-from leadline.brokers.client import Client
-from leadline.brokers.cluster import Cluster, nodes_of
-from leadline.brokers.driver.replay import Listener, Replay, copy_disks, execute
-from leadline.brokers.driver.step_report import Attempt, StepReport
+from leadline.brokers.behind_proxy import ObservedCluster
+from leadline.brokers.driver.replay import Listener, Replay, StepDriver
+from leadline.brokers.driver.step_report import Attempt
 from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until, until_alike
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
-from leadline.brokers.messages.jars import definitions_of
-from leadline.brokers.pace import pace
 from leadline.brokers.pending import Pending, Refused, Unanswered
-from leadline.brokers.ports import Node, Ports, free_ports
-from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.traffic import Hold
@@ -60,8 +54,6 @@ _HELD = ("InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn")
 _TRANSACTION = 1
 """The kind of coordinator that FindCoordinator asks for."""
 
-_FAILURES = (NotMade, BrokerError, Unanswered, Refused, TimeoutError, OSError)
-
 
 @attrs.frozen(eq=False)
 class _Sent:
@@ -72,77 +64,24 @@ class _Sent:
     pending: Pending[Answer]
 
 
-def replay(
-    plan: TransactionsPlan,
-    release: BrokerRelease,
-    folder: Path,
-    listener: Listener | None = None,
-    recording: RecordingWriter | None = None,
-) -> Replay:
-    """Replay a plan on a real broker.
-
-    Parameters:
-        folder: an empty folder. The replay creates the folder `cluster` in it. At the end, it copies the data directory
-            to the folder `after`.
-        listener: the listener that receives the events of the replay, or None.
-        recording: the recording to which all frames are written, or None.
-
-    Raises:
-        BrokerError: if the broker cannot be started, or no longer responds.
-    """
-    began, listener = time.monotonic(), listener or Listener()
-    listener.starting(release)
-    with ExitStack() as stack:
-        driver = _Driver(release, plan, folder / "cluster", stack, recording)
-        driver.start()
-        listener.started(time.monotonic() - began)
-        try:
-            made = _made(driver, plan, release, listener)
-        except (Unanswered, Refused) as error:
-            raise BrokerError(f"the broker of Kafka {release.name} no longer responds: {error}") from error
-        copy_disks([driver.cluster.data_directory(0)], folder / "after")
-    return attrs.evolve(made, seconds=time.monotonic() - began)
-
-
-def _made(driver: _Driver, plan: TransactionsPlan, release: BrokerRelease, listener: Listener) -> Replay:
-    """Execute the plan, and describe the end of the replay if every step is as in the model."""
-    start = driver.awaited(sight_of(plan.start), STEP_SECONDS)[1]
-    made = execute(plan, release, start, listener, driver.make, driver.attempt)
-    return attrs.evolve(made, told=tuple(driver.told())) if made.is_as_in_model else made
-
-
-class _Driver:
+class TransactionsDriver(StepDriver):
     """Executes the steps of a plan on a broker behind a proxy."""
 
+    plan: TransactionsPlan
+
     def __init__(
-        self,
-        release: BrokerRelease,
-        plan: TransactionsPlan,
-        folder: Path,
-        stack: ExitStack,
-        recording: RecordingWriter | None,
+        self, plan: TransactionsPlan, release: BrokerRelease, folder: Path, recording: RecordingWriter | None
     ) -> None:
-        self._plan, self._pace = plan, pace()
+        super().__init__(plan, ObservedCluster(release, folder / "cluster", 1, SETTINGS, recording))
+        self._pace = self.cluster.pace
         self._timeout = EXPIRING_SECONDS * self._pace if plan.expires else TRANSACTION_TIMEOUT_MS / 1000
         self._ready = 0.0
-        definitions = definitions_of(release)
-        self._proxy = stack.enter_context(Proxy(definitions, recording))
-        nodes = nodes_of(release, 1)
-        real = free_ports(nodes)
-        advertised: dict[Node, int] = {
-            node: self._proxy.listen(node, real[node]) for node in nodes if node != "zookeeper"
-        }
-        zookeeper_for = {} if release.kraft else {BROKER: real["zookeeper"]}
-        ports = Ports(real, advertised, zookeeper_for)
-        self.cluster = stack.enter_context(Cluster(release, folder, brokers=1, ports=ports, settings=SETTINGS))
-        self._proxy.attribute(self.cluster.pids)
-        self._client = Client(definitions, advertised)
+        self._proxy, self._client = self.cluster.proxy, self.cluster.client
         self._observer = Observer(self._client, plan.start.bounds.partitions)
         self._producer = -1
         self._holds: dict[str, Hold] = {}
         self._waiting: dict[int, _Sent] = {}
         self._late: list[_Sent] = []
-        self._did: list[str] = []
 
     def start(self) -> None:
         """Start the cluster, create the topic, initialise the producer, and hold its requests from then on.
@@ -150,8 +89,8 @@ class _Driver:
         Raises:
             BrokerError: if a process does not start, or the producer gets no producer id.
         """
-        self.cluster.start()
-        partitions = [[BROKER]] * self._plan.start.bounds.partitions
+        self.cluster.start_processes([BROKER], [])
+        partitions = [[BROKER]] * self.plan.start.bounds.partitions
         try:
             self._client.create_topic(BROKER, TOPIC, partitions)
             until(self._is_initialised, READY_SECONDS * self._pace, "the producer gets no producer id")
@@ -171,25 +110,21 @@ class _Driver:
     def _sent(self, request: Request) -> Pending[Answer]:
         return send(self._client, request, self._producer, int(self._timeout * 1000))
 
-    def make(self, step: TransactionsStep) -> StepReport:
-        """Execute a step, and wait until the broker is in the state of the model."""
-        began = time.monotonic()
-        self._did.clear()
-        not_made, differs = "", ""
-        try:
-            differs = self._act(step)
-        except _FAILURES as error:
-            not_made = str(error)
+    def begin(self) -> list[str]:
+        """Wait until the broker is in the plan's first state. Return a sentence for each remaining difference."""
+        return self._awaited(sight_of(self.plan.start), STEP_SECONDS)[1]
+
+    def compared(self, step: TransactionsStep, not_made: str) -> tuple[TransactionsSight, list[str], str]:
+        """Wait until the broker is in the state of the model."""
         limit = STEP_SECONDS * self._pace
         if step.deed is Deed.EXPIRE:
             limit += self._timeout
-        sight, found = self.awaited(sight_of(step.shown), 1.0 if not_made else limit)
+        sight, found = self._awaited(sight_of(step.shown), 1.0 if not_made else limit)
         if found and not not_made and step.deed is not Deed.EXPIRE and time.monotonic() > self._ready + self._timeout:
             not_made = f"the steps took longer than the time-out of transactions, {self._timeout:.0f} s"
-        found = [differs, *found] if differs else found
-        return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
+        return sight, found, not_made
 
-    def awaited(self, model: TransactionsSight, limit: float) -> tuple[TransactionsSight, list[str]]:
+    def _awaited(self, model: TransactionsSight, limit: float) -> tuple[TransactionsSight, list[str]]:
         """Wait until the broker is in the given state of the model. Return the last observation, and its differences
         from that state.
         """
@@ -207,11 +142,11 @@ class _Driver:
         time.sleep(REFUSED_SECONDS * self._pace)
         return Attempt(self._observer.sight() != before, tuple(self._did))
 
-    def told(self) -> list[str]:
+    def end(self, made: Replay, listener: Listener) -> Replay:
         """Describe the end of the replay, as producers, consumers and the leaders of partitions see it."""
         lines = []
-        for number, promise in enumerate(self._plan.trace.states[-1].promises, start=1):
-            if number <= self._plan.trace.states[-1].begun:
+        for number, promise in enumerate(self.plan.trace.states[-1].promises, start=1):
+            if number <= self.plan.trace.states[-1].begun:
                 asked = f"asked to {promise.asked} it" if promise.asked else "did not ask to end it"
                 lines.append(f"transaction {number}: its producer {asked}{', with success' if promise.told else ''}")
         sight = self._observer.sight()
@@ -221,11 +156,11 @@ class _Driver:
             opened = "" if since is None else f"; its leader says that a transaction is open since offset {since}"
             read = " ".join(map(str, each.read)) or "nothing"
             lines.append(f"partition {number}: {each}; a read_committed consumer reads {read}{opened}")
-        return lines
+        return attrs.evolve(made, told=tuple(lines))
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
-    def _act(self, step: TransactionsStep) -> str:
+    def act(self, step: TransactionsStep) -> str:
         """Execute a step. Return how a response differs from the model, or an empty string."""
         match step.deed:
             case Deed.SEND:
