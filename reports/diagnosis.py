@@ -26,7 +26,8 @@ from leadline.checker.engines.progress import Progress, paced
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
-from leadline.checker.trace import Trace, complaint_at_end
+from leadline.checker.trace import Trace
+from leadline.checker.traces.replay import executed
 from leadline.invariants.promises import violations
 from leadline.reports.left_out_steps import world_without
 from leadline.reports.loading import names_a_file
@@ -44,9 +45,6 @@ PRICES = {
     "unclean_leader_election": "the partition has no leader while no member of the ISR is alive",
 }
 """The disadvantage of each stricter setting, keyed by the name of the setting."""
-
-MOST_BEHAVIOURS = 100
-"""The maximum number of behaviours to examine that have the steps of one counterexample."""
 
 MOST_UNDECIDED = 4
 """The maximum number of undecided changes that `lines` names."""
@@ -194,37 +192,13 @@ class _Search:
 
 
 def allows(spec: Spec[object], trace: Trace[object]) -> bool:
-    """Return whether the steps of a counterexample also violate the property in another spec. See `violating`.
+    """Return whether the steps of a counterexample also violate the property in another spec. See `executed`.
 
     Parameters:
         spec: the other spec. Its only property is the property that the counterexample violates.
         trace: the counterexample.
     """
-    return violating(spec, [repr(instance) for instance in trace.instances]) is not None
-
-
-def violating(spec: Spec[object], steps: Sequence[str]) -> list[object] | None:
-    """Return the states of a behaviour that has the given steps and violates a property. Return None if there is no
-    such behaviour.
-
-    If an action has several next states, at most `MOST_BEHAVIOURS` behaviours with these steps are examined.
-
-    Parameters:
-        spec: the spec. It has only one property.
-        steps: the names of the action instances, such as ``fetch(leader=0, follower=1)``.
-    """
-    named = {repr(instance): instance for instance in spec.instances}
-    behaviours = [[state] for state in spec.initials()]
-    for step in steps:
-        instance = named.get(step)
-        if instance is None:
-            return None
-        behaviours = [
-            [*states, after] for states in behaviours[:MOST_BEHAVIOURS] for after in spec.take(instance, states[-1])
-        ]
-    (item,) = spec.checks
-    found = (states for states in behaviours if complaint_at_end(spec, item, states) is not None)
-    return next(found, None)
+    return executed(spec, [repr(instance) for instance in trace.instances]) is not None
 
 
 # --- specs that are built from rules ----------------------------------------------------------------------------

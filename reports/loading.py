@@ -267,8 +267,23 @@ def changed_bounds(spec: Spec[Any]) -> str:
     return bounds_text({name: value for name, value in attrs.asdict(spec.bounds).items() if value != default[name]})
 
 
-def explore_command(trace: Trace[Any]) -> str:
+def explore_command(spec: Spec[Any], names: Sequence[str] | None = None) -> str:
+    """Return the command that searches a spec within its bounds.
+
+    Parameters:
+        names: the names of the properties to check. By default, the spec's only property and the witnesses on which it
+            rests; all properties if there are several.
+    """
+    words = ["leadline", "explore", spec.name]
+    if bounds := changed_bounds(spec):
+        words += ["-b", bounds]
+    witnesses = spec.rests_on if names is None else ()
+    own = [item.name for item in spec.checks if item.name not in witnesses]
+    for name in names if names is not None else own if len(own) == 1 else ():
+        words += ["-i", name]
+    return shlex.join([*words, *(word for name in witnesses for word in ("--witness", name))])
+
+
+def command_for_trace(trace: Trace[Any]) -> str:
     """Return the command that searches for the violation or witness at the end of a trace."""
-    bounds, about = changed_bounds(trace.spec), trace.about
-    words = ["leadline", "explore", trace.spec.name, *(["-b", bounds] if bounds else [])]
-    return shlex.join([*words, *(["-i", about.name] if about is not None else [])])
+    return explore_command(trace.spec, [] if trace.about is None else [trace.about.name])

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import cattrs
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.engines import ENGINES
@@ -24,13 +23,14 @@ from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, PropertyResult, Result, Verdict
 from leadline.checker.spec import Spec
-from leadline.checker.support.files import read_toml
 from leadline.checker.trace import Trace
+from leadline.checker.traces.replay import executed
 from leadline.invariants.promises import why_not_promised
 from leadline.reports.kafka.bugs import SETTINGS, Archive, Bug, read_archive, sizes
-from leadline.reports.kafka.kept_behaviours import executed, kept_steps
+from leadline.reports.kafka.kept_behaviours import kept_steps
 from leadline.reports.kept_results import KeptResults
 from leadline.reports.loading import load_spec
+from leadline.reports.toml_files import Values, read_as
 
 SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
 
@@ -42,8 +42,6 @@ STATES = "distinct states"
 
 BUG_STATES = 200_000
 """The number of distinct states after which a search for a known bug stops. Nearly all of them have fewer states."""
-
-Values = dict[str, int | bool | str]
 
 
 @attrs.frozen(kw_only=True)
@@ -499,23 +497,4 @@ def read_matrix(path: Path) -> Matrix:
     Raises:
         LeadlineError: if the file cannot be read or is invalid.
     """
-    content = read_toml(path)
-    try:
-        return _converter().structure(content, Matrix)
-    except cattrs.BaseValidationError as error:
-        first = cattrs.transform_error(error)[0]
-        raise LeadlineError(
-            f"{path} is not a valid matrix file: {first.replace(' @ $.', ', at ').replace(' @ $', '')}"
-        ) from error
-
-
-def _converter() -> cattrs.Converter:
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    converter.register_structure_hook_func(lambda kind: bool(kind == Values), _values)
-    return converter
-
-
-def _values(value: object, _: object) -> Values:
-    if type(value) is not dict or not {int, bool, str}.issuperset(map(type, value.values())):
-        raise TypeError(f"must be a table of integers, booleans and strings, not {value!r}")
-    return value
+    return read_as(Matrix, path, "a valid matrix file")

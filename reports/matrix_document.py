@@ -30,7 +30,7 @@ from leadline.reports.document import (
     plain,
     words,
 )
-from leadline.reports.loading import explore_command
+from leadline.reports.loading import command_for_trace
 from leadline.reports.matrix import BUG_STATES, Column, Configuration, Matrix, MatrixCell, summary
 from leadline.reports.traces.story import what_happened
 
@@ -210,7 +210,7 @@ class _Steps:
             f"{self.ticket}: {heading}" if self.ticket else heading,
             tuple(notes),
             tuple(_step(event) for event in self.events),
-            f"{explore_command(self.trace)} --html trace.html",
+            f"{command_for_trace(self.trace)} --html trace.html",
         )
 
 
@@ -254,7 +254,7 @@ class _Asides:
 
     def _steps(self, trace: Trace[object], ticket: str) -> _Steps:
         events, spec = what_happened(trace), trace.spec.name
-        key = (ticket, explore_command(trace).replace(spec, "", 1), events)
+        key = (ticket, command_for_trace(trace).replace(spec, "", 1), events)
         if (known := self.found.get(key)) is None:
             known = self.found[key] = _Steps(f"trace-{len(self.found) + 1}", trace, ticket, events)
         else:

@@ -21,10 +21,11 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.mutation.changes import Mutation
 from leadline.checker.mutation.run import Fate, Original, Outcome, Way
 from leadline.checker.properties import Property
-from leadline.checker.support.files import file_text, read_toml
+from leadline.checker.support.files import file_text
 from leadline.checker.support.messages import counted
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.origin import Origin
+from leadline.reports.toml_files import read_as
 
 T = TypeVar("T")
 
@@ -99,14 +100,7 @@ def read_explained(path: Path) -> dict[str, str]:
     Raises:
         LeadlineError: if the file cannot be read or is invalid.
     """
-    content = read_toml(path)
-    try:
-        table = cattrs.Converter(forbid_extra_keys=True).structure(content, _Table)
-    except cattrs.BaseValidationError as error:
-        first = cattrs.transform_error(error)[0]
-        raise LeadlineError(
-            f"{path} is not a valid explanations file: {first.replace(' @ $.', ', at ').replace(' @ $', '')}"
-        ) from error
+    table = read_as(_Table, path, "a valid explanations file")
     return {each.mutant: each.why for each in table.explained}
 
 

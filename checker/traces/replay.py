@@ -1,7 +1,11 @@
-"""Replays a trace file: performs its actions in the model, and compares each state with the recorded state."""
+"""Replays a trace file: performs its actions in the model, and compares each state with the recorded state.
+
+Steps that are kept without states are executed in the model, too.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from leadline.checker.action import ActionInstance
@@ -14,6 +18,9 @@ from leadline.checker.trace import Trace, complaint_at_end
 from leadline.checker.traces.itf import Json, RecordedState, TraceFile, encode, encode_state, shown
 
 S = TypeVar("S")
+
+MOST_BEHAVIOURS = 100
+"""The maximum number of behaviours to examine that have the same steps."""
 
 
 def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
@@ -54,6 +61,35 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
             f"every step is as recorded, but the last state no longer {verb} {about.name}: {about.sentence}"
         )
     return followed
+
+
+def executed(spec: Spec[S], steps: Sequence[str]) -> Trace[S] | None:
+    """Execute the given steps in a spec, and return a behaviour that violates the spec's property.
+
+    If an action has several next states, at most `MOST_BEHAVIOURS` behaviours are examined.
+
+    Parameters:
+        spec: the spec, with one property.
+        steps: the action instances, as `repr` writes them.
+
+    Returns:
+        The behaviour, or None if no behaviour with these steps violates the property.
+    """
+    known = {repr(instance): instance for instance in spec.instances}
+    if not known.keys() >= {*steps}:
+        return None
+    (about,), behaviours = spec.checks, [[state] for state in spec.initials()]
+    for step in steps:
+        following = (
+            [*states, after]
+            for states in behaviours
+            if spec.is_within(states[-1])
+            for after in spec.take(known[step], states[-1])
+        )
+        unlike = {tuple(states[-2:]): states for states in following}  # only the last step can make a difference
+        behaviours = [*unlike.values()][:MOST_BEHAVIOURS]
+    found = next((states for states in behaviours if complaint_at_end(spec, about, states) is not None), None)
+    return None if found is None else Trace(spec, found, [known[step] for step in steps], about)
 
 
 def _property(spec: Spec[S], recorded: TraceFile) -> Property | None:

@@ -20,10 +20,11 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.model.rules import RuleColumn
 from leadline.reports.differences import nearest_release, with_fields
-from leadline.reports.hunt.plan import OwnCure, Values
+from leadline.reports.hunt.plan import OwnCure
 from leadline.reports.kafka.bugs import Archive, Bug, fix_of, read_archive
 from leadline.reports.loading import load_spec
 from leadline.reports.rule_tables import rule_table
+from leadline.reports.toml_files import Values
 
 CAUSES = Path(__file__).resolve().with_name("causes.toml")
 """Causes without a ticket, and behaviours that are by design, in the form of the archive."""

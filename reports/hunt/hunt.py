@@ -32,8 +32,9 @@ from leadline.checker.trace import Trace
 from leadline.reports.diagnosis import allows
 from leadline.reports.hunt.cures import EARLIER, KNOWN, SHARED, Cure, World, base_spec, cures_of, own_cures
 from leadline.reports.hunt.engines import Explore
-from leadline.reports.hunt.plan import Plan, Planned, Values
+from leadline.reports.hunt.plan import Plan, Planned
 from leadline.reports.hunt.report import Cause, HuntReport, SearchDone, SpecHunt
+from leadline.reports.toml_files import Values
 
 Answer = Literal["holds", "violated", "not decided"]
 

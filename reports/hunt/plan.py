@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
-import cattrs
 
 from leadline.checker.bounds import change_bounds
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import read_toml
 from leadline.checker.support.messages import nearest
+from leadline.reports.toml_files import Values, read_as
 
 
 def shipped_plan(spec: Spec[Any]) -> Path | None:
@@ -24,9 +23,6 @@ def shipped_plan(spec: Spec[Any]) -> Path | None:
         return None
     path = Path(__file__).resolve().with_name(f"{spec.family.name}.toml")
     return path if path.is_file() else None
-
-
-Values = dict[str, int | bool | str]
 
 
 @attrs.frozen(kw_only=True)
@@ -250,28 +246,10 @@ def read_plan(path: Path) -> Plan:
         raise LeadlineError(f"{path}: unknown key {unknown[0]!r}{nearest(unknown[0], attrs.fields_dict(Plan))}")
     for name in _not_lists(content):
         raise LeadlineError(f"{path}: {name} must be a list")
-    try:
-        plan = _converter().structure(content, Plan)
-    except cattrs.BaseValidationError as error:
-        raise LeadlineError(f"{path} is not the plan of a hunt: {cattrs.transform_error(error)[0]}") from error
+    plan = read_as(Plan, path, "the plan of a hunt")
     for wrong in _wrong(plan):
         raise LeadlineError(f"{path}: {wrong}")
     return plan
-
-
-def _converter() -> cattrs.Converter:
-    """Return a converter that refuses unknown keys, and values of another type than the field's."""
-
-    def exactly(types: tuple[type, ...], value: Any, kind: type) -> Any:
-        if not isinstance(value, types) or (isinstance(value, bool) and kind is not bool):
-            raise ValueError(value)
-        return value
-
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    for kind, types in {int: (int,), str: (str,), float: (int, float)}.items():
-        converter.register_structure_hook(kind, functools.partial(exactly, types))
-    converter.register_structure_hook_func(lambda kind: bool(kind == Values), lambda value, _: dict(value))
-    return converter
 
 
 def _not_lists(content: Mapping[str, Any]) -> Iterator[str]:

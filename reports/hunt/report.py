@@ -15,8 +15,8 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.support.durable import replace_file, sealed_json, unsealed_json
 from leadline.checker.support.files import file_text
 from leadline.checker.support.messages import counted
-from leadline.reports.hunt.plan import Values
 from leadline.reports.kafka.bugs import NO_TICKET
+from leadline.reports.toml_files import Values
 
 FORMAT = 2
 """The version of the format of saved hunts."""

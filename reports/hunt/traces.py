@@ -8,7 +8,7 @@ import attrs
 
 from leadline.checker.errors import LeadlineError
 from leadline.checker.trace import Trace
-from leadline.reports.diagnosis import violating
+from leadline.checker.traces.replay import executed
 from leadline.reports.hunt.cures import base_spec
 from leadline.reports.hunt.report import Cause
 
@@ -21,9 +21,4 @@ def trace_of(cause: Cause) -> Trace[Any] | None:
         spec = attrs.evolve(spec, actions=actions).with_properties([cause.violates])
     except LeadlineError:  # a saved hunt of another version, or a file that has changed
         return None
-    states = violating(spec, cause.instances)
-    if states is None:
-        return None
-    named = {repr(instance): instance for instance in spec.instances}
-    (item,) = spec.checks
-    return Trace(spec, states, [named[name] for name in cause.instances], item)
+    return executed(spec, cause.instances)

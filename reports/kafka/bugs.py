@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import attrs
-import cattrs
 
 from leadline.checker.bounds import change_bounds
 from leadline.checker.engines import ENGINES
@@ -26,11 +25,11 @@ from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
-from leadline.checker.support.files import read_toml
 from leadline.checker.support.messages import nearest
 from leadline.model.kafka.bounds import NO_LIMIT
 from leadline.model.rules import RuleColumn
 from leadline.reports.loading import load_spec, shipped_column
+from leadline.reports.toml_files import Values, read_as
 
 SHIPPED = Path(__file__).resolve().with_name("bugs.toml")
 
@@ -71,7 +70,6 @@ MOST_BROKERS = 3
 NO_TICKET = "no ticket: "
 """Begins the name of a bug for which no ticket was found. Its own name follows."""
 
-Values = dict[str, int | bool | str]
 Expected = Literal["violated", "holds"]
 
 
@@ -447,10 +445,4 @@ def _later(bug: Bug) -> Iterator[RuleColumn]:
 @functools.cache
 def read_archive(path: Path = SHIPPED) -> Archive:
     """Read an archive of bugs from a TOML file. Raise LeadlineError if the file cannot be read or is invalid."""
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    converter.register_structure_hook_func(lambda kind: bool(kind == Values), lambda value, _: dict(value))
-    content = read_toml(path)
-    try:
-        return converter.structure(content, Archive)
-    except cattrs.BaseValidationError as error:
-        raise LeadlineError(f"{path} is not an archive of bugs: {cattrs.transform_error(error)[0]}") from error
+    return read_as(Archive, path, "an archive of bugs")

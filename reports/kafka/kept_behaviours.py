@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leadline.checker.spec import Spec
-from leadline.checker.trace import Trace, complaint_at_end
+from leadline.checker.trace import Trace
+from leadline.checker.traces.replay import executed
 
 if TYPE_CHECKING:
     from leadline.reports.kafka.bugs import BugSearch
@@ -28,33 +27,6 @@ def kept_steps(ticket: str, release: str) -> list[list[str]]:
     """
     own = read_kept(FILE).get((ticket, release))
     return [own] if own else [steps for (other, _), steps in read_kept(FILE).items() if other == ticket]
-
-
-def executed(spec: Spec[Any], steps: Sequence[str]) -> Trace[Any] | None:
-    """Execute the given steps in a spec, and return a behaviour that violates the spec's property.
-
-    Parameters:
-        spec: the spec, with one property.
-        steps: the action instances, as `repr` writes them.
-
-    Returns:
-        The behaviour, or None if no behaviour with these steps violates the property.
-    """
-    known = {repr(instance): instance for instance in spec.instances}
-    if not {*steps} <= {*known}:
-        return None
-    (about,), instances = spec.checks, [known[step] for step in steps]
-
-    def continued(states: list[Any]) -> list[Any] | None:
-        if len(states) > len(instances):
-            return None if complaint_at_end(spec, about, states) is None else states
-        within = spec.is_within(states[-1])
-        successors = spec.take(instances[len(states) - 1], states[-1]) if within else []
-        found = (continued([*states, successor]) for successor in successors)
-        return next(filter(None, found), None)
-
-    states = next(filter(None, (continued([state]) for state in spec.initials())), None)
-    return None if states is None else Trace(spec, states, instances, about)
 
 
 def kept(run: BugSearch, file: Path = FILE) -> Trace[Any] | None:

@@ -13,12 +13,12 @@ import attrs
 
 from leadline.checker.bounds import describe_bounds
 from leadline.checker.trace import Trace
+from leadline.checker.traces.replay import executed
 from leadline.invariants.promises import LOSS_PROPERTIES
 from leadline.model.history import short
 from leadline.model.kafka.bounds import NO_LIMIT
 from leadline.model.kafka.state import Partition, Promise
 from leadline.reports.kafka.bugs import CONSUMERS, SETTINGS, Bug, BugResult
-from leadline.reports.kafka.kept_behaviours import executed
 
 SEVERITIES = ("critical", "high", "medium", "low")
 """The severities, the most severe first."""

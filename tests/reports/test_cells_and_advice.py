@@ -16,6 +16,7 @@ import attrs
 
 from leadline.checker import Spec
 from leadline.checker.engines.progress import Progress
+from leadline.checker.traces.replay import executed
 from leadline.invariants.promises import why_not_promised
 from leadline.reports.document import Table, plain
 from leadline.reports.kafka.advice.advice import _may_affect
@@ -23,7 +24,7 @@ from leadline.reports.kafka.advice.cluster import Cluster, clusters
 from leadline.reports.kafka.advice.decisions import Decider
 from leadline.reports.kafka.advice.settings import Given, Settings
 from leadline.reports.kafka.bugs import REPLICATION, SETTINGS, Archive, Bug, read_archive
-from leadline.reports.kafka.kept_behaviours import executed, kept_steps
+from leadline.reports.kafka.kept_behaviours import kept_steps
 from leadline.reports.loading import load_spec
 from leadline.reports.matrix import SHIPPED, Configuration, Matrix, bug_within, read_matrix
 from leadline.reports.stored_tables import stored_tables

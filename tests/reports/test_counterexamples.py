@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from leadline.checker.trace import complaint_at_end
+from leadline.checker.traces.replay import executed
 from leadline.model.kafka.releases import RELEASES
 from leadline.reports.hunt.cures import archive_with_causes
 from leadline.reports.kafka.broker_runs.schedules import bug_of
 from leadline.reports.kafka.bugs import BugSearch
-from leadline.reports.kafka.kept_behaviours import FILE, executed, kept
+from leadline.reports.kafka.kept_behaviours import FILE, kept
 from leadline.reports.loading import load_spec
 
 ARCHIVE = archive_with_causes()

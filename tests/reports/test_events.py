@@ -13,12 +13,13 @@ from leadline.checker.drawing import Drawing, Event, Row
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.learning.causes import Cause, causes
 from leadline.checker.engines.oracle import explore
+from leadline.checker.traces.replay import executed
 from leadline.invariants.catalog import CATALOG
 from leadline.model.kafka.mistakes import the_leader_alone
 from leadline.model.kafka.releases import column_of
 from leadline.reports.differences import differing_rules
 from leadline.reports.kafka.bugs import read_archive
-from leadline.reports.kafka.kept_behaviours import executed, kept, kept_steps
+from leadline.reports.kafka.kept_behaviours import kept, kept_steps
 from leadline.reports.traces.story import what_happened
 from tests.model.kafka_mutants import of_release
 from tests.specs.refusals import refused

@@ -18,16 +18,17 @@ import pytest
 
 from leadline.checker.errors import LeadlineError
 from leadline.checker.trace import Trace
+from leadline.checker.traces.replay import executed
 from leadline.reports.diagnosis import allows
 from leadline.reports.differences import nearest_release
 from leadline.reports.hunt import cures
 from leadline.reports.hunt.cures import CAUSES, EARLIER, KNOWN, NEW, SHARED, UNEXPLAINED, World, base_spec, cures_of
 from leadline.reports.hunt.engines import on_this_machine
 from leadline.reports.hunt.hunt import Hunt, OutOfTime, lowered_bounds, prepared, renewed
-from leadline.reports.hunt.plan import Plan, Setting, Values, read_plan, shipped_plan
+from leadline.reports.hunt.plan import Plan, Setting, read_plan, shipped_plan
 from leadline.reports.hunt.report import HuntReport, read_hunt
 from leadline.reports.kafka.bugs import Archive, Bug, read_archive
-from leadline.reports.kafka.kept_behaviours import executed
+from leadline.reports.toml_files import Values
 from tests.suite.command import call, run_leadline
 from tests.suite.samples import EVERY
 

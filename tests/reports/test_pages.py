@@ -16,6 +16,7 @@ from leadline.checker import Spec, Verdict, action, invariant
 from leadline.checker.engines import ENGINES
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result
+from leadline.checker.traces.replay import executed
 from leadline.invariants.assignment import completion_keeps_min_isr
 from leadline.invariants.catalog import CATALOG
 from leadline.invariants.families.kafka import KRAFT_PROPERTIES
@@ -28,7 +29,7 @@ from leadline.model.txn.releases import RELEASES as TXN_RELEASES
 from leadline.reports.ci.markdown import answers_page
 from leadline.reports.document.markdown import markdown
 from leadline.reports.kafka.bugs import REPLICATION, Archive, read_archive
-from leadline.reports.kafka.kept_behaviours import FILE, executed
+from leadline.reports.kafka.kept_behaviours import FILE
 from leadline.reports.kept_results import KeptResults
 from leadline.reports.loading import load_spec
 from leadline.reports.matrix import (

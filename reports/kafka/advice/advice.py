@@ -13,10 +13,10 @@ from leadline.invariants.logs import log_matching, logs_prefix_consistent
 from leadline.invariants.promises import PROMISES
 from leadline.model.kafka.releases import Column, column_of
 from leadline.reports.kafka.advice.cluster import Cluster, changed_rules
-from leadline.reports.kafka.advice.decisions import ABSENT, Decider, Decision, Status, explore
+from leadline.reports.kafka.advice.decisions import ABSENT, Decider, Decision, Status
 from leadline.reports.kafka.advice.settings import Settings
 from leadline.reports.kafka.bugs import REPLICATION, Archive, Bug, UnmodelledBug, command_for
-from leadline.reports.loading import load_spec
+from leadline.reports.loading import explore_command, load_spec
 from leadline.reports.matrix import SHIPPED, read_matrix
 
 TO_USERS = (*PROMISES, follower_reads.name)
@@ -139,7 +139,7 @@ class Advice:
         return (
             f"The archive has {self.searched} bugs of replication that a search can show, and {len(self.unmodelled)} "
             "that none can (leadline bugs --list). That a bug is not in it proves nothing. "
-            f"To search for others: {explore(spec)}"
+            f"To search for others: {explore_command(spec)}"
         )
 
 

@@ -27,7 +27,7 @@ from leadline.invariants.promises import why_not_promised
 from leadline.reports.differences import complaint
 from leadline.reports.kafka.advice.cluster import Cluster
 from leadline.reports.kafka.bugs import SETTINGS, Archive, Bug, fix_of, sizes
-from leadline.reports.loading import load_spec
+from leadline.reports.loading import explore_command
 
 Values = dict[str, int | bool | str]
 ShowProgress = Callable[[str], AbstractContextManager[Progress]]
@@ -128,11 +128,11 @@ class Decider:
         usual = self.archive.searched(bug, cluster.column.name)
         searched = self.searches(bug, cluster)
         if not searched:
-            return Decision(Status.POSSIBLE, "", explore(usual))
+            return Decision(Status.POSSIBLE, "", explore_command(usual))
         try:
             return self._searched(bug, cluster, searched, usual.bounds)
         except InterruptedSearchError:
-            return Decision(Status.UNDECIDED, "the search with these settings was interrupted", explore(usual))
+            return Decision(Status.UNDECIDED, "the search with these settings was interrupted", explore_command(usual))
 
     def _searched(self, bug: Bug, cluster: Cluster, searched: Sequence[Spec[object]], needed: Any) -> Decision:
         """Search with the settings of the cluster, and decide based on the results. Raise InterruptedSearchError if a
@@ -144,13 +144,13 @@ class Decider:
             if result.verdict is Verdict.VIOLATED:
                 return self._of_violation(bug, cluster, each, result)
             if result.verdict is Verdict.INCOMPLETE and not result.unreached(bug.situation):
-                return Decision(Status.UNDECIDED, self._why_incomplete(), explore(each))
+                return Decision(Status.UNDECIDED, self._why_incomplete(), explore_command(each))
         if result.properties[0].premise is False and not rules:
-            return Decision(Status.NOT_PROMISED, NOTHING_PROMISED, explore(searched[-1]))
+            return Decision(Status.NOT_PROMISED, NOTHING_PROMISED, explore_command(searched[-1]))
         if result.verdict is Verdict.INCOMPLETE:
-            return Decision(Status.UNDECIDED, f"with these settings, {result.reason}", explore(searched[-1]))
+            return Decision(Status.UNDECIDED, f"with these settings, {result.reason}", explore_command(searched[-1]))
         reason = self._what_avoids(bug, cluster, rules, _changed(needed, cluster), needed.brokers)
-        return Decision(Status.AVOIDED, reason, explore(searched[-1]))
+        return Decision(Status.AVOIDED, reason, explore_command(searched[-1]))
 
     def _spec(
         self, bug: Bug, cluster: Cluster, rules: Mapping[str, str], changed: Mapping[str, object]
@@ -194,13 +194,13 @@ class Decider:
         found = f"found by a search with these settings and {counted(spec.bounds.brokers, 'broker')}"
         if cluster.ignores_unclean_election and attrs.asdict(spec.bounds).get("unclean_elections"):
             found += ", in which an operator requests an unclean election"
-        shown = explore(spec.with_properties([bug.property]))
+        shown = explore_command(spec.with_properties([bug.property]))
         by_design = why_not_promised(bug.property, result.properties[0].traces[0])
         if not by_design or self._is_mended(bug, cluster, spec):
             return Decision(Status.POSSIBLE, found, shown)
         usual = self.archive.searched(bug, cluster.column.name, _rules(bug, cluster))
         if not _is_chosen(bug, cluster) and self._takes_the_same_steps(bug, usual, spec):
-            return Decision(Status.POSSIBLE, SAME_STEPS, explore(usual))
+            return Decision(Status.POSSIBLE, SAME_STEPS, explore_command(usual))
         return Decision(Status.NOT_PROMISED, by_design, shown)
 
     def _takes_the_same_steps(self, bug: Bug, usual: Spec[object], spec: Spec[object]) -> bool:
@@ -267,16 +267,3 @@ def _changed(needed: Any, cluster: Cluster) -> Values:
 
 def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def explore(spec: Spec[object]) -> str:
-    """Return the command that searches a spec within its bounds. If the spec has only one property, the command names
-    it, and the witnesses on which it rests.
-    """
-    named = [item.name for item in spec.checks if item.name not in spec.rests_on]
-    only = f" -i {named[0]}" if len(named) == 1 else ""
-    only += "".join(f" --witness {name}" for name in spec.rests_on)
-    own = attrs.asdict(load_spec(spec.name).bounds)
-    changed = {name: value for name, value in attrs.asdict(spec.bounds).items() if own[name] != value}
-    bounds = f" -b {bounds_text(changed)}" if changed else ""
-    return f"leadline explore {spec.name}{bounds}{only}"

@@ -21,11 +21,11 @@ from leadline.model.group.releases import COLUMNS, CONSUMER_COLUMNS, Column, Gro
 from leadline.model.kafka.published import minor
 from leadline.reports.document import Block, Document, Heading, Items, Paragraph, Span, table, words
 from leadline.reports.kafka.advice.advice import group_of
-from leadline.reports.kafka.advice.decisions import ABSENT, Decider, Decision, InterruptedSearchError, Status, explore
+from leadline.reports.kafka.advice.decisions import ABSENT, Decider, Decision, InterruptedSearchError, Status
 from leadline.reports.kafka.advice.json_advice import decision_object
 from leadline.reports.kafka.advice.properties import Entry, read_properties
 from leadline.reports.kafka.bugs import CONSUMERS, GROUPS, Archive, Bug, command_for, fix_of
-from leadline.reports.loading import load_spec
+from leadline.reports.loading import explore_command, load_spec
 from leadline.reports.origin import Origin
 
 ASSIGNORS = {"RangeAssignor": False, "RoundRobinAssignor": False, "StickyAssignor": False}
@@ -220,24 +220,24 @@ def _decided(bug: Bug, column: GroupColumn, group: ConsumerGroup, archive: Archi
     usual = archive.searched(bug, column.name)
     changed = {name: value for name, value in group.bounds.items() if getattr(usual.bounds, name) != value}
     if not changed:
-        return Decision(Status.POSSIBLE, "", explore(usual))
+        return Decision(Status.POSSIBLE, "", explore_command(usual))
     spec = usual.with_bounds(changed)
     mended = archive.searched(bug, column.name, fix_of(bug, column)).with_bounds(changed) if bug.rules else None
     try:
         verdict = decider.result(spec).verdict
         is_other = verdict is Verdict.VIOLATED and mended and decider.result(mended).verdict is not Verdict.HOLDS
     except InterruptedSearchError:
-        return Decision(Status.UNDECIDED, "the search with these settings was interrupted", explore(spec))
+        return Decision(Status.UNDECIDED, "the search with these settings was interrupted", explore_command(spec))
     if is_other:
         reason = "the property is violated with these settings, but with the fix, too: there is another cause"
-        return Decision(Status.UNDECIDED, reason, explore(spec))
+        return Decision(Status.UNDECIDED, reason, explore_command(spec))
     if verdict is Verdict.VIOLATED:
-        return Decision(Status.POSSIBLE, "found by a search with these settings", explore(spec))
+        return Decision(Status.POSSIBLE, "found by a search with these settings", explore_command(spec))
     if verdict is Verdict.INCOMPLETE:
         reason = f"the search with these settings was not complete after {decider.max_seconds:g} s (--max-seconds)"
-        return Decision(Status.UNDECIDED, reason, explore(spec))
+        return Decision(Status.UNDECIDED, reason, explore_command(spec))
     said = [f"{'' if value else 'no '}{CONSUMERS[name]} ({group.origins[name]})" for name, value in changed.items()]
-    return Decision(Status.AVOIDED, f"avoided by the settings: {' and '.join(said)}", explore(spec))
+    return Decision(Status.AVOIDED, f"avoided by the settings: {' and '.join(said)}", explore_command(spec))
 
 
 # --- the document -----------------------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ def _by_design(advice: GroupAdvice) -> Iterator[Block]:
         "polled, while another one reads the same records. Its commits are refused. An application has to bear that"
     )
     yield Items((words(text),))
-    yield Paragraph((Span(explore(spec), "code"),), "command")
+    yield Paragraph((Span(explore_command(spec), "code"),), "command")
 
 
 def group_object(advice: GroupAdvice, origin: Origin) -> dict[str, object]:

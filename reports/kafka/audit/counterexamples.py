@@ -25,7 +25,7 @@ from leadline.invariants.view import Complaint, PartitionView
 from leadline.model.kafka.state import Partition
 from leadline.reports.kafka.bugs import NO_TICKET, SHIPPED, Bug, read_archive
 from leadline.reports.kafka.kept_behaviours import kept
-from leadline.reports.loading import explore_command
+from leadline.reports.loading import command_for_trace
 
 MOST_NAMED = 3
 """The maximum number of bugs that are named for one finding."""
@@ -53,7 +53,7 @@ class Counterexample:
     @property
     def command(self) -> str:
         """The command that searches for this counterexample."""
-        return explore_command(self.trace)
+        return command_for_trace(self.trace)
 
     def matches(self, finding: Finding) -> bool:
         """Return whether the trace ends in the same kind of violation as a finding, and whether a release with the bug
