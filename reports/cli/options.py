@@ -185,7 +185,8 @@ trace_out_option = click.option(
     "--trace-out",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Save each counterexample to this folder, in the Informal Trace Format (.itf.json).",
+    help="Save each counterexample to this folder, in the Informal Trace Format (.itf.json). Those that an earlier run "
+    "saved there are replayed first.",
 )
 
 look_option = click.option(

@@ -15,6 +15,7 @@ from leadline.checker.result import Result, StopKind
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.reports.cli.outputs import Attempts, Files, check_output_folder, save_traces
+from leadline.reports.cli.saved_first import replayed_first, with_saved
 from leadline.reports.diagnosis import Diagnosis, diagnose
 from leadline.reports.exit_codes import OF_VERDICT
 from leadline.reports.lines import say
@@ -49,7 +50,8 @@ def run(
     Parameters:
         search: a function that runs the search. Its argument is a callback that receives the progress.
         settings: the settings of the engine, which the heading shows.
-        trace_out: the folder to which the counterexamples are written, or None to write none.
+        trace_out: the folder to which the counterexamples are written, or None to write none. Those that an earlier run
+            wrote are replayed first.
         diagnosis_seconds: the time limit in seconds for finding the cause of a violation, or 0 to skip this step.
         looks: expressions whose values are shown in each state of a counterexample.
 
@@ -61,11 +63,13 @@ def run(
     looked = list(map(Look.of, looks))
     if looked:
         check_looks(looked, spec, spec.initials()[0])
+    with only_the_result_on_stdout(files.only_a_report):
+        saved = replayed_first(spec, trace_out, files.only_a_report) if trace_out is not None else {}
     watched = not files.only_a_report and console().is_terminal
     if watched:  # the search may take long; without a terminal, nothing is printed until it has ended
         console().print(heading(spec, engine, settings))
     with only_the_result_on_stdout(files.only_a_report), progress_line("" if watched else spec.name) as progress:
-        result = with_order_checked(spec, lambda: paced(search, progress))
+        result = with_saved(with_order_checked(spec, lambda: paced(search, progress)), saved)
     with only_the_result_on_stdout(files.only_a_report), progress_line("what decides it") as progress:
         diagnosis = diagnose(result, diagnosis_seconds, progress) if diagnosis_seconds else None
     if not files.only_a_report and not watched:

@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -30,23 +30,24 @@ WATCHED = (".py", ".toml")
 
 def watch_option(command: Command) -> Command:
     """Add the option --watch to a command that has an option --json."""
+
+    @functools.wraps(command)
+    def watched(*arguments: Any, watch: bool, **options: Any) -> int:
+        return _watched() if watch else command(*arguments, **options)
+
     return click.option(
         "--watch",
         is_flag=True,
-        expose_value=False,
-        callback=_watched,
         help="Run the command again whenever a Python or TOML file below the folder of the file changes, until Ctrl-C, "
         "and say which verdicts changed.",
-    )(command)
+    )(cast(Command, watched))
 
 
-def _watched(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if not wanted or context.resilient_parsing:
-        return
+def _watched() -> int:
     words = [word for word in sys.orig_argv[1:] if word != "--watch"]
     if any(word.startswith(("--json", "--junit", "--sarif")) for word in words):
         raise click.UsageError("--watch cannot be used with a report for programs: leave one of them out")
-    context.exit(watch([sys.executable, *words], folders_of(words)))
+    return watch([sys.executable, *words], folders_of(words))
 
 
 def folders_of(words: Sequence[str]) -> list[Path]:
