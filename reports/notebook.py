@@ -1,0 +1,100 @@
+"""Results, traces and graphs in a notebook: ``%load_ext leadline.reports.notebook``.
+
+A result or a trace that is the value of a cell is then shown as its page. `graph` draws a state graph, and `bar` shows
+the progress of a search. Only IPython imports this module; the package does not depend on it.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import graphviz
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import HTML, display
+
+from leadline.checker.engines.oracle import OracleSearch
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Limits, Result, Statistics
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace
+from leadline.checker.traces.graph import state_graph
+from leadline.reports.html import chapter, page
+from leadline.reports.html.run import run_page, title_of, with_traces
+from leadline.reports.runs.run_view import view_of_result
+from leadline.reports.terminal.progress import estimated_total, progress_lines
+from leadline.reports.traces.dot import dot
+from leadline.reports.traces.story import story_of
+
+HEIGHT = 640
+"""The height of a page in a notebook, in pixels."""
+
+MOST_DRAWN = 200
+"""The maximum number of states of a graph. Graphviz takes minutes for larger ones."""
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Show results and traces as pages. IPython calls this function for ``%load_ext``."""
+    assert shell.display_formatter is not None, "every shell of IPython has one"
+    pages = shell.display_formatter.formatters["text/html"]
+    pages.for_type(Result, result_html)
+    pages.for_type(Trace, trace_html)
+
+
+def result_html(result: Result) -> str:
+    """Return the page of a result, with its traces, as HTML for a cell."""
+    view = view_of_result(result)
+    return _framed(run_page(title_of(view), [with_traces(result, view)]))
+
+
+def trace_html(trace: Trace[Any]) -> str:
+    """Return the page of a trace as HTML for a cell."""
+    story = story_of(trace)
+    return _framed(page(story.title, [chapter(1, story)]))
+
+
+def _framed(content: str) -> str:
+    """Return a page in a frame of its own, so that it shares no styles or names with the notebook or other pages."""
+    return (
+        f'<iframe srcdoc="{html.escape(content)}" sandbox="allow-scripts allow-downloads" '
+        f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+    )
+
+
+def graph(spec: Spec[Any], most: int = MOST_DRAWN) -> graphviz.Source:
+    """Return the state graph of a spec, which draws itself in a notebook if Graphviz is installed.
+
+    Parameters:
+        most: the maximum number of states.
+
+    Raises:
+        LeadlineError: if the spec has more states.
+    """
+    search = OracleSearch(spec, Limits(max_states=most, keep_going=True))
+    if not search.run().exhausted:
+        raise LeadlineError(f"{spec.name} has more than {most:,} states: use smaller bounds or a larger `most`")
+    return graphviz.Source(dot(spec, state_graph(spec, search.arrivals)))
+
+
+@contextmanager
+def bar(what: str = "") -> Iterator[Callable[[Statistics], None]]:
+    """Show the progress of a search in the output of a cell.
+
+    Parameters:
+        what: the name of the search.
+
+    Returns:
+        A context manager. It provides a function to pass as ``progress`` to a search.
+    """
+    shown = display(HTML(""), display_id=True)
+
+    def show(statistics: Statistics) -> None:
+        total = estimated_total(statistics.levels)
+        share = "" if total is None else f' value="{statistics.distinct / total:.3f}"'
+        lines = "<br>".join(map(html.escape, filter(None, [what, *progress_lines(statistics)])))
+        shown.update(HTML(f"<progress{share}></progress> {lines}"))
+
+    yield show
+    shown.update(HTML(""))
