@@ -25,6 +25,7 @@ from leadline.checker.enabled import enabled
 from leadline.checker.engines import explore, fuzz
 from leadline.checker.errors import LeadlineError, SpecError, TraceError
 from leadline.checker.formulas import Formula, always, implies, now, step, until
+from leadline.checker.identities import identity
 from leadline.checker.map import Map
 from leadline.checker.properties import (
     Kind,
@@ -80,6 +81,7 @@ __all__ = [
     "eventually_always",
     "explore",
     "fuzz",
+    "identity",
     "implies",
     "invariant",
     "leads_to",

@@ -307,6 +307,24 @@ class WalkCounts:
 
 
 @attrs.frozen
+class OrbitCounts:
+    """The counts of a search with symmetry, which keeps one state of each orbit. An orbit consists of the states that
+    permutations make of each other.
+
+    Attributes:
+        permutations: the number of permutations.
+        declared: the number of permutations that `Spec.symmetric` declares. There are more of them if they do not all
+            leave the set of initial states unchanged.
+        states: the number of states in all orbits that were found: the number of states without symmetry. States for
+            which `Spec.within` is false are not included.
+    """
+
+    permutations: int
+    declared: int
+    states: int
+
+
+@attrs.frozen
 class LivenessCounts:
     """The counts from checking liveness properties after a search.
 
@@ -366,6 +384,7 @@ class Statistics:
         walked: the counts of a random search. None for other engines.
         covered: the coverage, or None if `Limits.coverage` is not set.
         liveness: the counts from checking liveness properties. None if this check was not done or not completed.
+        orbits: the counts of a search with symmetry. None for other searches. All other counts are then of orbits.
         activity: a description of the current work after the search, such as shortening a trace, for progress reports.
             Empty during the search and in results.
     """
@@ -397,6 +416,7 @@ class Statistics:
     walked: WalkCounts | None = None
     covered: CoverageCounts | None = None
     liveness: LivenessCounts | None = None
+    orbits: OrbitCounts | None = None
     activity: str = ""
 
     @property

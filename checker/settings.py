@@ -134,10 +134,16 @@ class OracleSettings(EngineSettings):
     """The settings of the oracle engine.
 
     Attributes:
+        symmetry: whether to search one state of each orbit of `Spec.symmetric`; see `leadline.checker.symmetry`.
         tuning: internal sizes and times.
     """
 
+    symmetry: bool = False
     tuning: Tuning = DEFAULT
+
+    def allow_coverage(self) -> None:
+        if self.symmetry:
+            raise SettingsError("{coverage} cannot be used with {symmetry}: it would count one state of each orbit")
 
 
 @attrs.frozen(kw_only=True)

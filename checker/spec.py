@@ -36,6 +36,7 @@ from leadline.checker.door import (
 from leadline.checker.drawing import Drawing, Event, Message, Row
 from leadline.checker.errors import SpecError
 from leadline.checker.formulas import Atom
+from leadline.checker.parameters import Domain, check_domain, takes_state
 from leadline.checker.properties import AT_REST, DEADLOCK, Kind, Premise, Property, premise_property
 from leadline.checker.state import check_shape, check_state
 from leadline.checker.support.escapes import visible
@@ -93,6 +94,8 @@ class Spec(Generic[S]):
         fairness: the fairness of actions, keyed by name, where it differs from `Action.fair`. An empty string means
             that the action is not fair. A key that is a tuple of names makes a group of actions fair, of which one has
             to be taken, in addition to what each action has (``WF(A or B)`` in TLA+).
+        symmetric: the identities that are interchangeable: for each kind, such as ``broker``, an iterable of them or a
+            function of the bounds. Only a search with symmetry uses it; see `leadline.checker.symmetry`.
         cut: a predicate of a state, or None. It is true if a step of a healing or fair action is blocked only by a
             bound of the search, which the modelled system does not have. Such a state is open; see `is_open`.
         family: the family to which the spec belongs, or None. Engines ignore it.
@@ -118,6 +121,7 @@ class Spec(Generic[S]):
     optional: Sequence[Property] = ()
     rests_on: Sequence[str] = ()
     fairness: Mapping[Any, str] = attrs.field(factory=dict)
+    symmetric: Mapping[str, Domain] = attrs.field(factory=dict)
     cut: Callable[[S], bool] | None = None
     family: Any = None
     column: Any = None
@@ -176,6 +180,15 @@ class Spec(Generic[S]):
             if type(value) not in (int, bool, str):
                 raise SpecError(f"spec {self.name}: bound {name} must be an int, a bool or a str, not {value!r}")
         check_relations(self.bounds)
+        self._check_symmetric()
+
+    def _check_symmetric(self) -> None:
+        if not isinstance(self.symmetric, Mapping):
+            raise SpecError(f'spec {self.name}: symmetric must map kinds to values, as in {{"broker": brokers}}')
+        for kind, domain in self.symmetric.items():
+            check_domain(f"spec {self.name}: symmetric[{kind!r}]", domain)
+            if takes_state(domain):
+                raise SpecError(f"spec {self.name}: symmetric[{kind!r}] must be a function of the bounds")
 
     def _refuse_dropped(self) -> None:
         """Check that no function drops what a generator function returns. This is done when the initial states are

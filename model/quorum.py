@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import attrs
+
+from leadline.checker.identities import identity
+
+BrokerId = Annotated[int, identity("broker")]
+"""The number of a broker. A search with symmetry permutes these numbers."""
 
 NO_EPOCH = -1
 """The leader epoch before the first election, and of a broker that has not received a request yet."""
@@ -24,11 +29,11 @@ class Quorum:
             members or the release does not record this broker.
     """
 
-    leader: int | None
+    leader: BrokerId | None
     epoch: int
-    isr: frozenset[int]
-    elr: frozenset[int] = frozenset()
-    last_known_leader: int | None = None
+    isr: frozenset[BrokerId]
+    elr: frozenset[BrokerId] = frozenset()
+    last_known_leader: BrokerId | None = None
 
 
 @attrs.frozen(cache_hash=True)
@@ -43,10 +48,10 @@ class Request:
         replicas: the replicas in order, or None if every broker always has a replica.
     """
 
-    leader: int | None
-    isr: frozenset[int]
+    leader: BrokerId | None
+    isr: frozenset[BrokerId]
     elected: bool = True
-    replicas: tuple[int, ...] | None = None
+    replicas: tuple[BrokerId, ...] | None = None
 
 
 class Brokers(Protocol):

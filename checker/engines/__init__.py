@@ -123,7 +123,7 @@ def searched(spec: Spec[S], limits: Limits | None = None, progress: Progress | N
 
 
 def _oracle(spec: Spec[S], limits: Limits, progress: Progress | None, settings: OracleSettings) -> Result:
-    return oracle.explore(spec, limits, progress, tuning=settings.tuning)
+    return oracle.explore(spec, limits, progress, tuning=settings.tuning, symmetry=settings.symmetry)
 
 
 # The next two engines are imported when they are called, because importing Numba takes a second. The compiled engine

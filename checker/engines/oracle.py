@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.coverage import CoverageCounts, FieldValues, instance_coverage
@@ -27,6 +27,9 @@ from leadline.checker.result import ActionCount, Limits, Result, Statistics, Sto
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
+
+if TYPE_CHECKING:
+    from leadline.checker.traces.graph import Arrivals
 
 S = TypeVar("S")
 
@@ -124,9 +127,13 @@ class OracleSearch(Generic[S]):
             statistics=self.statistics,
             note=note,
             properties=property_results(
-                self.spec, self.sightings, self.arrivals, self.limits, exhausted, self.liveness
+                self.spec, self.sightings, self._steps_into(), self.limits, exhausted, self.liveness
             ),
         )
+
+    def _steps_into(self) -> Arrivals[S]:
+        """Return the last steps of the shortest paths to each state."""
+        return self.arrivals
 
     def _covered(self) -> CoverageCounts:
         spec, within = self.spec, self._within(self.arrivals)
@@ -146,7 +153,7 @@ class OracleSearch(Generic[S]):
     def _search(self) -> Stop | None:
         if not self.has_begun:
             self.has_begun = True
-            for state in self.spec.initials():
+            for state in self._initials():
                 self.values.check(state)
                 self._found(state, [])
                 self.statistics.generated += 1
@@ -166,6 +173,9 @@ class OracleSearch(Generic[S]):
             if frontier and self.statistics.depth == self.limits.depth:
                 return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
             self.frontier = frontier[::-1]
+
+    def _initials(self) -> Iterable[S]:
+        return self.spec.initials()
 
     def counted(self) -> list[list[int]]:
         """Return, for each action instance, the number of its steps, and the number of those steps that led to a new
@@ -241,6 +251,9 @@ class OracleSearch(Generic[S]):
         count.generated += 1
         if self.limits.coverage:
             self._generated.update({instance, instance.of_search})
+        self._judge_step(state, instance, successor)
+
+    def _judge_step(self, state: S, instance: ActionInstance[S], successor: S) -> None:
         for item in self._step_checks:
             if self._shows(item, state, successor):
                 self._see(item, Sighting(state, (instance.of_search, successor)))
@@ -256,11 +269,14 @@ class OracleSearch(Generic[S]):
         else:
             self.outside.add(state)
             self.statistics.outside += 1
+        self._judge(state)
+        if self.limits.coverage and state not in self.outside:
+            self.shown.update(item for item in self._state_checks if self.spec.complaint(item, state) is None)
+
+    def _judge(self, state: S) -> None:
         for item in self._state_checks:
             if self._shows(item, state):
                 self._see(item, Sighting(state))
-        if self.limits.coverage and state not in self.outside:
-            self.shown.update(item for item in self._state_checks if self.spec.complaint(item, state) is None)
 
     def _shows(self, item: Property, *states: S) -> bool:
         """Return whether a state or step violates a property, or is the first to satisfy a witness or a premise."""
@@ -290,6 +306,8 @@ def explore(
     progress: Progress | None = None,
     budget: Budget | None = None,
     tuning: Tuning = DEFAULT,
+    *,
+    symmetry: bool = False,
 ) -> Result:
     """Search a spec's states breadth-first.
 
@@ -300,6 +318,7 @@ def explore(
         budget: the time and the memory that the search may use. By default, a budget is created from `limits`. Pass a
             budget if the time limit includes time that was spent before this call.
         tuning: internal settings of the engines.
+        symmetry: whether to search one state of each orbit; see `leadline.checker.engines.symmetric`.
 
     Returns:
         The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked as
@@ -310,4 +329,9 @@ def explore(
     """
     limits = limits or Limits()
     budget = budget or Budget(limits)
-    return within(budget, spec, "oracle", lambda: OracleSearch(spec, limits, progress, budget, tuning=tuning).run())
+    cls: type[OracleSearch[S]] = OracleSearch
+    if symmetry:
+        from leadline.checker.engines.symmetric import SymmetricSearch
+
+        cls = SymmetricSearch
+    return within(budget, spec, "oracle", lambda: cls(spec, limits, progress, budget, tuning=tuning).run())

@@ -13,6 +13,7 @@ from leadline.model.atomic.mistakes import MISTAKES
 from leadline.model.atomic.protocols import KIP_320, Protocol, never
 from leadline.model.atomic.state import Partition, initial_states
 from leadline.model.family import Family, Mutations
+from leadline.model.quorum import brokers
 
 PROPERTIES = (
     durability.weak_isr,
@@ -53,6 +54,7 @@ def _spec(column: Column, protocol: Protocol) -> Spec[Partition]:
         bounds=column.bounds,
         distance=logs.distance_to_divergence,
         drawing=drawing.DRAWING,
+        symmetric={"broker": brokers},
     )
 
 

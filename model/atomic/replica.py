@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from leadline.model.log import Log
-from leadline.model.quorum import NO_EPOCH
+from leadline.model.quorum import NO_EPOCH, BrokerId
 
 
 @attrs.frozen(cache_hash=True)
@@ -23,5 +23,5 @@ class Replica:
     log: Log = Log()
     high_watermark: int = 0
     epoch: int = NO_EPOCH
-    leader: int | None = None
-    isr: frozenset[int] = frozenset()
+    leader: BrokerId | None = None
+    isr: frozenset[BrokerId] = frozenset()

@@ -68,6 +68,14 @@ from leadline.reports.formats import FORMATS
 )
 @diagnose_option
 @click.option(
+    "--symmetry",
+    cls=EngineOption,
+    is_flag=True,
+    default=None,
+    help="Search only one of the states that differ in the names of interchangeable components. The spec must declare "
+    "them; see Spec.symmetric.",
+)
+@click.option(
     "--workers",
     cls=EngineOption,
     type=click.IntRange(1, 256),

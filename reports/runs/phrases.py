@@ -280,6 +280,7 @@ def statistics_lines(statistics: Statistics) -> list[str]:
         f"{counted(statistics.distinct, 'distinct state')}{outside}, {made}, depth {statistics.depth}{queue}",
         f"out-degree {statistics.out_degree_min} to {statistics.out_degree_max}, "
         f"mean {statistics.out_degree_mean:.2f}; {statistics.seconds:.1f} s",
+        *symmetry_lines(statistics),
         *liveness_lines(statistics),
         *walked_lines(statistics),
         *_table_lines(statistics),
@@ -292,6 +293,18 @@ def states_text(statistics: Statistics) -> str:
     """
     states = counted(statistics.distinct, "state")
     return f"{states}, {statistics.open:,} of them open" if statistics.open else states
+
+
+def symmetry_lines(statistics: Statistics) -> list[str]:
+    """Return a line that says how many states a search with symmetry stands for, or no lines for other searches."""
+    orbits = statistics.orbits
+    if orbits is None:
+        return []
+    some = f", of {orbits.declared:,} declared" if orbits.permutations < orbits.declared else ""
+    return [
+        f"symmetry: each state stands for all that {counted(orbits.permutations, 'permutation')}{some} make of it, "
+        f"{counted(orbits.states, 'state')} in all"
+    ]
 
 
 def liveness_lines(statistics: Statistics) -> list[str]:
