@@ -87,6 +87,8 @@ class Tuning:
 
 DEFAULT = Tuning()
 
+NO_ORBITS_COVERED = "{coverage} cannot be used with {symmetry}: it would count one state of each orbit"
+
 CHECKPOINT_SECONDS = 30.0
 """The default number of seconds between two saves of a search."""
 
@@ -104,9 +106,11 @@ class CompiledSettings(EngineSettings):
             search and saves it in the same folder.
         verify: the fraction of the uses of learned results to compare with direct calls, from 0 to 1. None means that
             their number grows with the logarithm of the number of uses.
+        symmetry: see `OracleSettings`.
         tuning: internal sizes and times.
     """
 
+    symmetry: bool = False
     workers: int | None = None
     verify: float | None = None
     checkpoint: Path | None = None
@@ -121,8 +125,13 @@ class CompiledSettings(EngineSettings):
             )
         if self.checkpoint_every is not None and self.checkpoint is None and self.resume is None:
             raise SettingsError("{checkpoint_every} requires {checkpoint} or {resume}")
+        for name in ("checkpoint", "resume"):
+            if self.symmetry and getattr(self, name) is not None:
+                raise SettingsError(f"{{{name}}} cannot be used with {{symmetry}}")
 
     def allow_coverage(self) -> None:
+        if self.symmetry:
+            raise SettingsError(NO_ORBITS_COVERED)
         if self.resume is not None:
             raise SettingsError(
                 "{coverage} cannot be used with {resume}, because coverage requires a search from the beginning"
@@ -143,7 +152,7 @@ class OracleSettings(EngineSettings):
 
     def allow_coverage(self) -> None:
         if self.symmetry:
-            raise SettingsError("{coverage} cannot be used with {symmetry}: it would count one state of each orbit")
+            raise SettingsError(NO_ORBITS_COVERED)
 
 
 @attrs.frozen(kw_only=True)

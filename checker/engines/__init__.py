@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines import compiled, oracle, symmetric
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import SpecError
@@ -123,7 +123,8 @@ def searched(spec: Spec[S], limits: Limits | None = None, progress: Progress | N
 
 
 def _oracle(spec: Spec[S], limits: Limits, progress: Progress | None, settings: OracleSettings) -> Result:
-    return oracle.explore(spec, limits, progress, tuning=settings.tuning, symmetry=settings.symmetry)
+    search = symmetric.explore if settings.symmetry else oracle.explore
+    return search(spec, limits, progress, tuning=settings.tuning)
 
 
 # The next two engines are imported when they are called, because importing Numba takes a second. The compiled engine

@@ -306,8 +306,6 @@ def explore(
     progress: Progress | None = None,
     budget: Budget | None = None,
     tuning: Tuning = DEFAULT,
-    *,
-    symmetry: bool = False,
 ) -> Result:
     """Search a spec's states breadth-first.
 
@@ -318,7 +316,6 @@ def explore(
         budget: the time and the memory that the search may use. By default, a budget is created from `limits`. Pass a
             budget if the time limit includes time that was spent before this call.
         tuning: internal settings of the engines.
-        symmetry: whether to search one state of each orbit; see `leadline.checker.engines.symmetric`.
 
     Returns:
         The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked as
@@ -329,9 +326,4 @@ def explore(
     """
     limits = limits or Limits()
     budget = budget or Budget(limits)
-    cls: type[OracleSearch[S]] = OracleSearch
-    if symmetry:
-        from leadline.checker.engines.symmetric import SymmetricSearch
-
-        cls = SymmetricSearch
-    return within(budget, spec, "oracle", lambda: cls(spec, limits, progress, budget, tuning=tuning).run())
+    return within(budget, spec, "oracle", lambda: OracleSearch(spec, limits, progress, budget, tuning=tuning).run())

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from leadline.checker import Limits, Result, Spec, SpecError
-from leadline.checker.engines import oracle
+from leadline.checker.engines import explore, symmetric
+from leadline.checker.settings import CompiledSettings, Tuning
 from tests.reference.specs import unload
 from tests.symmetry.generated import NotTried, text, truth
 
@@ -22,10 +23,21 @@ Way = Callable[[Spec[Any], Limits], Result]
 
 def by_oracle(spec: Spec[Any], limits: Limits) -> Result:
     """Search with the oracle."""
-    return oracle.explore(spec, limits, symmetry=True)
+    return symmetric.explore(spec, limits)
 
 
-WAYS: dict[str, Way] = {"oracle": by_oracle}
+def compiled(spec: Spec[Any], limits: Limits) -> Result:
+    """Search with the compiled engine."""
+    return explore(spec, limits, settings=CompiledSettings(symmetry=True))
+
+
+def in_small_blocks(spec: Spec[Any], limits: Limits) -> Result:
+    """Search with the compiled engine: small blocks, parts of states split soon, every other call not learned."""
+    tuning = Tuning(block=7, alone=3, asked=2, waiting=3, always=5, apart_after=3, many_values=3)
+    return explore(spec, limits, settings=CompiledSettings(symmetry=True, workers=2, verify=0.2, tuning=tuning))
+
+
+WAYS: dict[str, Way] = {"oracle": by_oracle, "compiled": compiled, "small": in_small_blocks}
 
 
 def compared(seed: int, ways: dict[str, Way], *, most: int, is_odd: bool) -> tuple[str, list[str]]:

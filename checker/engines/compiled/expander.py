@@ -219,7 +219,7 @@ class Expander(Generic[S]):
                     parent, tree = buffers.parents[part, place], buffers.trees[part, place]
                     steps.append((int(parent), int(tree), store.packing.unpack(buffers.found[part, place])))
         if has_final:  # evaluated for all of them, because it may raise an exception
-            result.dead[:] = [index for index in result.dead if not self.tables.spec.is_final(self.state(index))]
+            result.dead[:] = [index for index in result.dead if not self.is_final(index)]
         del result.dead[dead_wanted:]
         return result
 
@@ -301,6 +301,10 @@ class Expander(Generic[S]):
             ShapeChanged, NotRecorded: if the search must start again; see `Adjustments`.
         """
         return bool(self.learner.ask(tree, self.row(index), self.store.count))
+
+    def is_final(self, index: int) -> bool:
+        """Return whether `Spec.final` is true for a state."""
+        return self.tables.spec.is_final(self.state(index))
 
     def row(self, index: int) -> list[int]:
         """Return the value indices of a state, one per slot."""

@@ -21,6 +21,7 @@ from leadline.checker.engines.learning.learn_or_call import LearningPays, Object
 from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import attempt, within
+from leadline.checker.engines.symmetric import SymmetricSearch
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Statistics, Stop
 from leadline.checker.settings import CompiledSettings
@@ -42,8 +43,8 @@ def explore(
 ) -> Result:
     """Search a spec's states breadth-first, first as objects, and then as packed words if learning saves time.
 
-    A search with a checkpoint packs its states from the beginning, and so does a search with `Tuning.in_order`, because
-    direct calls do not sort the next states.
+    A search with a checkpoint or with symmetry packs its states from the beginning, and so does a search with
+    `Tuning.in_order`, because direct calls do not sort the next states.
 
     Parameters:
         limits: the limits of the search. By default, it stops at the first violation, or when most of the free memory
@@ -74,7 +75,7 @@ class _Forms(Generic[S]):
         self._is_saved = settings.checkpoint is not None or settings.resume is not None
         self._processes: Callable[[], Sequence[int]] = tuple
         self._budget = Budget(limits, lambda: self._processes())
-        is_packed = self._is_saved or tuning.in_order or not tuning.learn_after
+        is_packed = self._is_saved or settings.symmetry or tuning.in_order or not tuning.learn_after
         self._policy: Objects | None = None if is_packed else Objects(spec, tuning.learn_after)
         self._adjustments: Adjustments | None = None
         self._packed_before: Statistics | None = None
@@ -90,7 +91,7 @@ class _Forms(Generic[S]):
         return within(budget, spec, "compiled", lambda: self._search(len(initials)))
 
     def _search(self, initials: int) -> Result:
-        cls = search_class(self._limits)
+        cls = SymmetricSearch if self._settings.symmetry else search_class(self._limits)
         search: OracleSearch[S] = cls(self._spec, self._limits, self._progress, self._budget, self._look, self._tuning)
         is_large = calls_by_oracle(self._spec, initials, initials, 0) >= self._tuning.learn_after
         is_packed = self._policy is None or (is_large and self._limits.depth != 1)

@@ -18,6 +18,7 @@ from leadline.checker.engines.learning.restart import CHANGES, NO_ADJUSTMENTS, A
 from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.engines.run import attempt
+from leadline.checker.engines.symmetric import SymmetricSearch
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.result import Result, Statistics, Stop
 from leadline.checker.settings import CHECKPOINT_SECONDS, CompiledSettings
@@ -47,11 +48,12 @@ class PackedForm(Generic[S]):
         spec, limits, tuning = objects.spec, objects.limits, objects.tuning
         self._objects, self._calls_made, self.adjustments = objects, made, adjustments or NO_ADJUSTMENTS
         self._workers = Workers(settings.workers or usable_cores())
-        if limits.coverage:
-            self._workers.end_helpers(for_good=True)  # coverage is measured only in this process
+        if limits.coverage or settings.symmetry:
+            self._workers.end_helpers(for_good=True)  # only this process measures coverage, and permutes calls
         self._problem = Problem(
             spec=spec, limits=limits, budget=objects.budget, workers=self._workers, progress=objects.progress,
             tuning=tuning, purity=objects.purity, checkpoint=_folder(settings),
+            symmetry=objects.symmetry if isinstance(objects, SymmetricSearch) else None,
         )  # fmt: skip
         self._is_new = settings.resume is None
         self._saved: Saved | None = None
@@ -113,7 +115,8 @@ class PackedForm(Generic[S]):
 
         Most changes are found before a result is used that they make wrong. Only where a learned result differed from a
         call (`NotRecorded`), earlier results may be wrong too. The attempt then begins where the search had objects.
-        A search with a checkpoint begins anew, because its files contain numbers of values.
+        A search with a checkpoint begins anew, because its files contain numbers of values, and so does a search with
+        symmetry, whose representatives depend on these numbers.
         """
         with self._problem.budget.paused():
             compile_ahead(self._problem.spec)
@@ -122,7 +125,7 @@ class PackedForm(Generic[S]):
         if change is not None and self._problem.checkpoint is not None:
             self._problem.checkpoint.start_over()
             self._saved = None
-        elif self._search is not None:
+        elif self._search is not None and self._problem.symmetry is None:
             is_small = self._search.expander.store.count <= MOST_RETURNING
             is_sound = is_small and not isinstance(change, NotRecorded)
             self._moved = self._search.moved() if is_sound else self._sound

@@ -14,6 +14,7 @@ from leadline.checker.engines.purity import Purity
 from leadline.checker.result import Limits
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
+from leadline.checker.symmetry import Symmetry
 
 S = TypeVar("S")
 
@@ -32,6 +33,7 @@ class Problem(Generic[S]):
         checkpoint: the folder in which the search is saved regularly, or None if it is not saved.
         large: the number of states from which a level counts as large. A different engine must expand large levels.
             None if this engine expands all levels.
+        symmetry: the group under which one state of each orbit is searched, or None.
         purity: checks that the functions of the spec are pure.
     """
 
@@ -43,4 +45,5 @@ class Problem(Generic[S]):
     tuning: Tuning = DEFAULT
     checkpoint: Checkpoint | None = None
     large: int | None = None
+    symmetry: Symmetry[S] | None = None
     purity: Purity[S] = attrs.field(default=attrs.Factory(lambda self: Purity(self.spec, self.tuning), takes_self=True))

@@ -6,7 +6,7 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import attrs
 import numpy as np
@@ -19,6 +19,7 @@ from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
 from leadline.checker.engines.compiled.checkpoint import Saved
 from leadline.checker.engines.compiled.expander import Expander, no_room
 from leadline.checker.engines.compiled.moving import Moved
+from leadline.checker.engines.compiled.orbits import SymmetricExpander
 from leadline.checker.engines.compiled.paths import Paths, steps_into
 from leadline.checker.engines.compiled.position import Position
 from leadline.checker.engines.compiled.problem import Problem
@@ -38,6 +39,7 @@ from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.progress import is_due
 from leadline.checker.engines.run import attempt, conclude
+from leadline.checker.engines.symmetric import Unfolded
 from leadline.checker.errors import LeadlineError
 from leadline.checker.liveness.judged import Judged
 from leadline.checker.observing.lazy import make_ordinary
@@ -54,6 +56,9 @@ from leadline.checker.result import (
 )
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
+
+if TYPE_CHECKING:
+    from leadline.checker.traces.graph import Arrivals
 
 S = TypeVar("S")
 
@@ -103,7 +108,8 @@ class CompiledSearch(Generic[S]):
         self._states_verified = self._graph_verified = 0
         self._activity = ""
         self._is_cut_short = False  # if true, no checkpoint can be saved
-        first: Sequence[S] = self._initials[: self.limits.max_states] if saved is None else []
+        most = self.limits.max_states if problem.symmetry is None else None
+        first: Sequence[S] = self._initials[:most] if saved is None else []
         if moved is not None:
             first = moved.states
         memory, constrained = self.budget.memory.for_states, self.spec.constraint is not None
@@ -111,7 +117,12 @@ class CompiledSearch(Generic[S]):
         if saved is not None:
             store = Store(saved.packing, instances, memory, self.workers, 0, constrained)
             numbers = self._restored(saved, store)
-        tables = TransitionTables(self.spec, first, adjustments, numbers, purity=problem.purity, tuning=self.tuning)
+        tables = TransitionTables(
+            self.spec, first, adjustments, numbers, purity=problem.purity, tuning=self.tuning, symmetry=problem.symmetry
+        )
+        if problem.symmetry is not None:
+            self._initials = [tables.layout.state(row) for row in tables.rows]
+            tables.rows = tables.rows[: self.limits.max_states]
         self._made = self._judged = 0
         self._shown = np.zeros(len(tables.state_checks), np.int64)
         self.at = Position.at_start(tables)
@@ -121,7 +132,8 @@ class CompiledSearch(Generic[S]):
             store.add(packing.pack_all(tables.rows))
         else:
             self.at.seconds = saved.snapshot.progression.seconds
-        self.expander = Expander(tables, store, Watch(self.budget, self.workers, self._report))
+        expander = Expander if problem.symmetry is None else SymmetricExpander
+        self.expander = expander(tables, store, Watch(self.budget, self.workers, self._report))
         if moved is not None:
             self._continue(moved)
         self._trial = Trial(self.at.next, len(self.at.levels)) if tries else None
@@ -231,6 +243,8 @@ class CompiledSearch(Generic[S]):
 
     def _check_stored(self) -> None:
         """Make a sample of the stored states again after all states have been found."""
+        if self._problem.symmetry is not None:
+            return  # a step to a representative leads to another state of its orbit
         self._states_verified = StoredStates(self.expander).check()
 
     def _check_liveness(self) -> Stop | None:
@@ -264,7 +278,10 @@ class CompiledSearch(Generic[S]):
         at, tables = self.at, self.expander.tables
         paths = Paths(self.spec, self.expander.state, self._level_of, self._steps_into)
         seen = results.sightings(tables, at.seen, at.steps_seen, at.dead, paths.target)
-        properties = property_results(self.spec, seen, paths.arrivals(), self.limits, self._exhausted, self._liveness)
+        arrivals: Arrivals[S] = paths.arrivals()
+        if isinstance(self.expander, SymmetricExpander):
+            seen, arrivals = self.expander.concrete(seen), Unfolded(self.expander.symmetry, arrivals)
+        properties = property_results(self.spec, seen, arrivals, self.limits, self._exhausted, self._liveness)
         refuse_contradicted(tables, (trace for item in properties for trace in item.traces))
         statistics = self.statistics()
         if self.limits.coverage:
@@ -505,6 +522,7 @@ class CompiledSearch(Generic[S]):
             verified=Verified(checked, drawn, made, self._states_verified, self._graph_verified),
             levels=tuple(size for size in levels if size > 0),
             liveness=self._liveness_counts,
+            orbits=expander.orbits(at.checked) if isinstance(expander, SymmetricExpander) else None,
             activity=self._activity,
         )
 
@@ -518,7 +536,7 @@ class CompiledSearch(Generic[S]):
         was found.
         """
         at, store, level = self.at, self.expander.store, self._level_of(places[0])
-        if self.limits.traces > 1:
+        if self.limits.traces > 1 and self._problem.symmetry is None:
             first, last = [*at.levels, at.level_end][level - 2 : level]
             last = min(last, int(store.counters[kernel.EXPANDED]))
             try:

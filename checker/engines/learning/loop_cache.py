@@ -28,6 +28,7 @@ SOURCES = (
     "engines/learning/arrays.py",
     "engines/learning/trees.py",
     "engines/compiled/kernel.py",
+    "engines/compiled/orbit_loops.py",
     "engines/compiled/graph_loops.py",
     "engines/random/kernel.py",
 )

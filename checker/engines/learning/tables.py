@@ -22,6 +22,7 @@ from leadline.checker.engines.learning.forest import Forest, TablesFull, with_ro
 from leadline.checker.engines.learning.learn_or_call import Effort, calls_by_oracle
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import NO_ADJUSTMENTS, Adjustments
+from leadline.checker.engines.learning.symmetric_calls import SymmetricCaller
 from leadline.checker.engines.learning.trees import JUMP, NOT_SHOWN, SHOWN
 from leadline.checker.engines.purity import Purity
 from leadline.checker.observing.apart import Position
@@ -34,6 +35,7 @@ from leadline.checker.result import UNDIVIDED, Costliest, Learning, WholeRead, W
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.source.blocks import Place
 from leadline.checker.spec import Spec
+from leadline.checker.symmetry import Symmetry
 
 S = TypeVar("S")
 
@@ -99,6 +101,7 @@ class TransitionTables(Generic[S]):
         purity: the purity checks that all attempts at the search share, or None for the first attempt.
         tuning: internal sizes and limits.
         with_distance: whether the spec's distance is called.
+        symmetry: the group under which one state of each orbit is searched, or None.
 
     Attributes:
         layout: the layout, which defines the slots of the spec's states.
@@ -117,7 +120,8 @@ class TransitionTables(Generic[S]):
         reads: for each predicate and each word of a packed state, the bits of the slots in `slots_read`.
         effort: counts the calls to each action instance, each predicate and the distance.
         compared: the number of comparisons with the results of actual calls; see `comparison`.
-        rows: the states in the parameter `states`, each given as one value index per slot.
+        rows: the states in the parameter `states`, each given as one value index per slot. With symmetry, the
+            representatives of their orbits.
         agreed: for each slot, the number of its values that have the same index in all processes of the search. None if
             there is only one process.
         reads_all: the predicates that were called without recording. They may have read any slot. Each predicate is
@@ -137,13 +141,20 @@ class TransitionTables(Generic[S]):
         purity: Purity[S] | None = None,
         tuning: Tuning = DEFAULT,
         with_distance: bool = False,
+        symmetry: Symmetry[S] | None = None,
     ) -> None:
         given = adjustments.whole, adjustments.apart
         self.spec, self.layout = spec, Layout(spec.initials()[0], *given, tuning.many_values)
         if saved is not None:
             saved.give(self.layout)
         self.rows = self.layout.rows(states)
-        caller = Caller(spec, self.layout, adjustments.given_states, purity, tuning, with_distance=with_distance)
+        asked = spec, self.layout, adjustments.given_states, purity, tuning
+        if symmetry is None:
+            caller = Caller(*asked, with_distance=with_distance)
+        else:
+            caller = SymmetricCaller(*asked, symmetry=symmetry)
+            least = caller.permutations.least
+            self.rows = [list(row) for row in dict.fromkeys(tuple(least(row)) for row in self.rows)]
         self.caller = caller
         self.state_checks, self.step_checks = caller.state_checks, caller.step_checks
         self.instances, self.first_step = caller.instances, caller.first_step

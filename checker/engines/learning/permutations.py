@@ -1,0 +1,194 @@
+"""What the permutations of a group make of rows, the value indices that stand for states.
+
+A permutation moves each slot to a slot, and each value of it to a value there. Both are known as soon as a value is:
+before a row is permuted, what a permutation makes of each value gets an index too, and each member of a collection a
+slot. The numbers of values never change, so the order of rows, which chooses the representatives, does not either.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.checker.identities import Elements, Fields, Itself, Members, Mover
+from leadline.checker.observing.layout import Layout
+from leadline.checker.observing.nodes import Collection, Leaf, Node, Parts, ShapeChanged, Struct
+from leadline.checker.symmetry import Symmetry
+
+S = TypeVar("S")
+
+Row = Sequence[int]
+
+
+class PermutationArrays(NamedTuple):
+    """The permutations of rows, for compiled loops.
+
+    Attributes:
+        targets, sources: for each permutation and slot, the slot to which it moves, and the one that moves to it.
+        begins: for each slot, the position of its value index 0 in a row of `numbers`.
+        numbers: for each permutation, what it makes of each value index of each slot.
+        order: the slots in the order in which rows are compared. Slots that no permutation changes are not in it.
+    """
+
+    targets: NDArray[np.int64]
+    sources: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    numbers: NDArray[np.int32]
+    order: NDArray[np.int64]
+
+
+class RowPermutations(Generic[S]):
+    """The permutations of a group, as permutations of rows.
+
+    Parameters:
+        layout: the layout, which defines the slots. Values and slots are added to it.
+        symmetry: the group.
+
+    Attributes:
+        targets: for each permutation, the slot to which each slot moves.
+        numbers: for each permutation and slot, what it makes of each value index of the slot.
+        inverses: for each permutation, the position of the one that undoes it.
+
+    Raises:
+        ShapeChanged: if the layout splits parts that permutations make of each other in different ways.
+    """
+
+    def __init__(self, layout: Layout, symmetry: Symmetry[S]) -> None:
+        self.layout, self.symmetry = layout, symmetry
+        group = symmetry.group
+        self.inverses = [next(n for n, by in enumerate(group) if by is symmetry.inverse(each)) for each in group]
+        self._leaves = layout.slots - len(layout.members)
+        self._movers: list[Mover] = [symmetry.known.anything] * self._leaves
+        self._nodes: dict[int, Leaf] = {}
+        self._twins: list[dict[str, Collection]] = [{} for _ in group]
+        self._members: dict[str, Members] = {}
+        self.targets = [[*range(self._leaves)] for _ in group]
+        self.numbers: list[list[list[int]]] = [[[] for _ in range(self._leaves)] for _ in group]
+        for which in range(len(group)):
+            self._pair(layout.root, layout.root, symmetry.known.anything, which)
+        moved = [len({targets[slot] for targets in self.targets}) > 1 for slot in range(self._leaves)]
+        fixed = [isinstance(mover, Itself) for mover in self._movers]
+        self._first = sorted((slot for slot in range(self._leaves) if moved[slot]), key=lambda slot: not fixed[slot])
+        self._first += [slot for slot in range(self._leaves) if not moved[slot] and not fixed[slot]]
+        self._arrays: PermutationArrays | None = None
+        self._room: list[int] = []
+        self._written: list[int] = []
+        self.extend()
+
+    def _pair(self, node: Node, twin: Node, mover: Mover, which: int) -> None:
+        """Note that a permutation moves what a node holds to another node."""
+        known = self.symmetry.known
+        if type(node) is not type(twin):
+            raise ShapeChanged((twin if isinstance(node, Leaf) else node).path)
+        if isinstance(node, Leaf) and isinstance(twin, Leaf):
+            self.targets[which][node.slot] = twin.slot
+            self._movers[node.slot], self._nodes[node.slot] = mover, node
+        elif isinstance(node, Struct) and isinstance(twin, Struct):
+            fields = known.of_class(node.cls)
+            if node.cls is not twin.cls or not isinstance(fields, Fields):
+                raise ShapeChanged(node.path)
+            for name, child in node.children.items():
+                self._pair(child, twin.children[name], fields.fields[name], which)
+        elif isinstance(node, Parts) and isinstance(twin, Parts):
+            inner = mover.of(tuple)
+            elements = inner if isinstance(inner, Elements) else known.of_class(tuple)
+            assert isinstance(elements, Elements)
+            count = len(node.elements)
+            if len(twin.elements) != count:
+                raise ShapeChanged(node.path)
+            for index, element in enumerate(node.elements):
+                target = elements.target(index, count, self.symmetry.group[which])
+                self._pair(element, twin.elements[target], elements.element(index), which)
+        elif isinstance(node, Collection) and isinstance(twin, Collection):
+            inner = mover.of(node.cls)
+            members = inner if isinstance(inner, Members) else known.of_class(node.cls)
+            assert isinstance(members, Members)
+            self._twins[which][node.path], self._members[node.path] = twin, members
+
+    def twin(self, which: int, path: str) -> str:
+        """Return the path of the collection to which a permutation moves a collection."""
+        return self._twins[which][path].path
+
+    def extend(self) -> None:
+        """Give an index to what permutations make of values that have one."""
+        while self._extend_slots() or self._extend_values():
+            pass
+
+    def _extend_slots(self) -> bool:
+        layout, group, had = self.layout, self.symmetry.group, len(self._movers)
+        for slot in itertools.count(had):
+            if slot == layout.slots:
+                return slot > had
+            path, member = layout.members[slot - self._leaves]
+            members = self._members[path]
+            self._movers.append(members.item)
+            for which, by in enumerate(group):
+                moved = members.member.move(member, by)
+                self.targets[which].append(layout.slot_of(self._twins[which][path], moved))
+                self.numbers[which].append([])
+        raise AssertionError
+
+    def _extend_values(self) -> bool:
+        layout, has_new = self.layout, False
+        for slot, mover in enumerate(self._movers):
+            values = layout.domains[slot].values
+            for which, by in enumerate(self.symmetry.group):
+                numbers, target = self.numbers[which][slot], self.targets[which][slot]
+                while len(numbers) < len(values):
+                    value, has_new = values[len(numbers)], True
+                    if slot < self._leaves:
+                        numbers.append(layout.number(self._nodes[target], mover.move(value, by)))
+                    else:
+                        count = (mover.move(value[0], by),) if type(value) is tuple and value else value
+                        numbers.append(layout.domains[target].number(count))
+        return has_new
+
+    def row(self, which: int, row: Row) -> list[int]:
+        """Return what a permutation makes of a row. Call `extend` before it."""
+        targets, numbers = self.targets[which], self.numbers[which]
+        moved = [0] * self.layout.slots
+        for slot, number in enumerate(row):
+            moved[targets[slot]] = numbers[slot][number]
+        return moved
+
+    @property
+    def order(self) -> list[int]:
+        """The slots in the order in which rows are compared. A slot of a new member comes last: it is 0 in all rows so
+        far, and in what permutations make of them.
+        """
+        return [*self._first, *range(self._leaves, self.layout.slots)]
+
+    def least(self, row: Row) -> list[int]:
+        """Return the first one, by `order`, of the rows that the permutations make of a row."""
+        order = self.order
+        twins = (self.row(which, row) for which in range(len(self.targets)))
+        return min(twins, key=lambda twin: [twin[slot] for slot in order])
+
+    @property
+    def arrays(self) -> PermutationArrays:
+        """The permutations as arrays, with all values found so far."""
+        self.extend()
+        sizes = self.layout.sizes()
+        if self._arrays is None or len(sizes) > len(self._room) or any(map(int.__gt__, sizes, self._room)):
+            self._room = [2 * size for size in sizes]
+            self._written = [0] * len(sizes)
+            begins = np.cumsum([0, *self._room])
+            targets = np.array(self.targets, np.int64)
+            self._arrays = PermutationArrays(
+                targets,
+                np.ascontiguousarray(targets[self.inverses]),
+                begins,
+                np.zeros((len(targets), int(begins[-1])), np.int32),
+                np.array(self.order, np.int64),
+            )
+        for slot, (size, written) in enumerate(zip(sizes, self._written, strict=True)):
+            if size > written:
+                begin = int(self._arrays.begins[slot])
+                for which, numbers in enumerate(self.numbers):
+                    self._arrays.numbers[which, begin + written : begin + size] = numbers[slot][written:]
+                self._written[slot] = size
+        return self._arrays
