@@ -34,6 +34,7 @@ from leadline.checker.observing.filters import filters_off
 from leadline.checker.properties import Property
 from leadline.checker.result import Result
 from leadline.checker.spec import Spec
+from leadline.checker.support.files import short_path
 
 S = TypeVar("S")
 
@@ -129,7 +130,7 @@ def _called(files: Mapping[str, Any], own: list[FunctionType]) -> Iterator[Funct
         path = Path(name).resolve()
         for function, of_function in of_file["functions"].items():
             if function and (of_function["executed_lines"] or (path, function) in named):
-                found.append(FunctionCoverage(function, _short(path), _lines(of_function, str(path))))
+                found.append(FunctionCoverage(function, short_path(path), _lines(of_function, str(path))))
     yield from sorted(found, key=lambda each: each.is_complete)
 
 
@@ -156,8 +157,3 @@ def _lines(found: Mapping[str, Any], file: str) -> tuple[SourceLine, ...]:
         )
 
     return tuple(line(number) for number in range(first, last + 1))
-
-
-def _short(path: Path) -> str:
-    here = Path.cwd()
-    return path.relative_to(here).as_posix() if path.is_relative_to(here) else "/".join(path.parts[-3:])

@@ -48,3 +48,9 @@ def read_toml(path: Path) -> dict[str, object]:
         raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
         raise LeadlineError(f"{path} is not valid TOML: {error}") from error
+
+
+def short_path(path: Path) -> str:
+    """Return a path for people: from the working directory if the file is below it, otherwise its last three parts."""
+    here = Path.cwd()
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else "/".join(path.parts[-3:])

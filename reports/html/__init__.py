@@ -28,13 +28,16 @@ from leadline.reports.html.diagram import Diagram, diagram_of
 from leadline.reports.html.holdings import Holding, holdings
 from leadline.reports.origin import Origin
 from leadline.reports.traces.mermaid import mermaid
+from leadline.reports.traces.source import StepSource, source_of
 from leadline.reports.traces.story import Frame, Story
 
 if TYPE_CHECKING:
     from leadline.reports.html.run import RunSection
 
 MOST_EXPLORED = 60
-"""The maximum number of states for which the page lists all enabled steps. These are the last states of the trace."""
+"""The maximum number of states for which the page lists all enabled steps, and the source of the step before. These are
+the last states of the trace.
+"""
 
 _FOLDER = Path(__file__).parent
 
@@ -52,6 +55,7 @@ class StateView:
         turns: the events that happened in this state and decided the outcome of the trace.
         explanations: how the preceding step decided the outcome of the trace. Empty if it did not.
         choices: the steps that are enabled in the state. Empty if they were not computed.
+        source: the lines of the action that ran in the preceding step, or None if they are not known.
     """
 
     name: str
@@ -62,6 +66,7 @@ class StateView:
     turns: tuple[Event, ...]
     explanations: tuple[str, ...]
     choices: tuple[Choice, ...] = ()
+    source: StepSource | None = None
 
 
 @attrs.frozen
@@ -131,6 +136,7 @@ def chapter(number: int, story: Story, note: str = "", is_witness: bool = False,
     diagram, trace = story.diagram, story.trace
     explored = None if is_witness else trace
     first_explored = len(story.frames) - MOST_EXPLORED
+    steps = [None, *trace.steps] if trace is not None else [None] * len(story.frames)
     shown = tuple(
         StateView(
             name=f"t{number}-s{index + 1}",
@@ -141,8 +147,9 @@ def chapter(number: int, story: Story, note: str = "", is_witness: bool = False,
             turns=story.turns(index),
             explanations=story.explanations(index),
             choices=choices(explored, index, link) if explored is not None and index >= first_explored else (),
+            source=source_of(step) if step is not None and index >= first_explored else None,
         )
-        for index, frame in enumerate(story.frames)
+        for index, (frame, step) in enumerate(zip(story.frames, steps, strict=True))
     )
     return Chapter(f"t{number}", story, diagram_of(diagram, story.loop), shown, note, is_witness, _files(story))
 

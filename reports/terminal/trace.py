@@ -160,7 +160,8 @@ def _step_title(number: int, count: int, frame: Frame, story: Story | None = Non
     for event in story.turns(number - 1) if story is not None else ():
         title.append(f"  [{event.label}]", style="green" if event.good else "red")
     if frame.sentence:
-        title.append(f"\n{'':{MARGIN}}{frame.label}", style="dim not bold")
+        title.append(f"\n{'':{MARGIN}}")
+        title.append(frame.label, style=f"dim not bold{f' link {frame.link}' if frame.link else ''}")
     if frame.losses:
         title.append(f"\n{'':{MARGIN}}{frame.losses}", style="red not bold")
     return title

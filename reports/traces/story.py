@@ -18,6 +18,7 @@ from leadline.checker.trace import Trace
 from leadline.checker.traces.itf import TraceFile
 from leadline.reports.lines import stated_bounds
 from leadline.reports.traces.rows import Rows, rows_of, rows_of_file, written
+from leadline.reports.traces.source import link_to
 from leadline.reports.traces.spacetime import SpaceTime, losses, space_time
 
 MOST_CAUSES = 20
@@ -47,6 +48,7 @@ class Frame:
         sent: the messages in flight that the step sent.
         lost: the messages that were lost in the step.
         along: the values that are computed along the trace, as text, keyed by name.
+        link: the address of the action in its file, with the number of its first line. Empty if it is not known.
     """
 
     label: str
@@ -58,6 +60,7 @@ class Frame:
     sent: frozenset[Message] = frozenset()
     lost: tuple[Message, ...] = ()
     along: Mapping[str, str] = attrs.field(factory=dict)
+    link: str = ""
 
     @property
     def words(self) -> str:
@@ -123,10 +126,15 @@ def story_of(trace: Trace[Any]) -> Story:
     taken = [step.instance for step in steps_taken]
     steps = [("", ""), *((visible(repr(instance)), visible(instance.sentence)) for instance in taken)]
     diagram = space_time(rows, trace)
+    frames = _frames(steps, diagram, [tuple(spec.messages(state)) for state in trace.states])
+    links = ["", *map(link_to, taken)]
     return Story(
         title=_title(spec.name, attrs.asdict(spec.bounds)),
         legend=spec.drawing.legend if spec.drawing is not None else "",
-        frames=_frames(steps, diagram, [tuple(spec.messages(state)) for state in trace.states], along),
+        frames=tuple(
+            attrs.evolve(frame, along=values, link=link)
+            for frame, values, link in zip(frames, along, links, strict=True)
+        ),
         diagram=diagram,
         ending=ending,
         happened=what_happened(trace),
@@ -216,7 +224,7 @@ def story_of_file(recorded: TraceFile) -> Story:
     return Story(
         title=_title(recorded.spec or "a trace", recorded.bounds),
         legend="",
-        frames=_frames(steps, diagram, [()] * len(steps), [{}] * len(steps)),
+        frames=_frames(steps, diagram, [()] * len(steps)),
         diagram=diagram,
         ending=(visible(f"about {recorded.about}: {recorded.sentence}"),) if recorded.about else (),
         loop=recorded.loop,
@@ -233,10 +241,7 @@ def ending_of(name: str, kind: Kind, sentence: str) -> str:
 
 
 def _frames(
-    steps: Sequence[tuple[str, str]],
-    diagram: SpaceTime,
-    messages: Sequence[tuple[Message, ...]],
-    along: Sequence[Mapping[str, str]],
+    steps: Sequence[tuple[str, str]], diagram: SpaceTime, messages: Sequence[tuple[Message, ...]]
 ) -> tuple[Frame, ...]:
     frames = []
     for number, (label, sentence) in enumerate(steps):
@@ -257,7 +262,6 @@ def _frames(
                 under_way=messages[number],
                 sent=frozenset(messages[number]) - {*messages[max(number - 1, 0)]},
                 lost=tuple(each.message for each in diagram.deliveries if each.lost and each.ended == number),
-                along=along[number],
             )
         )
     return tuple(frames)
