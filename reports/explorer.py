@@ -22,6 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 import attrs
 
 from leadline.checker.errors import LeadlineError, TraceError
+from leadline.checker.liveness.recheck import fault
 from leadline.checker.properties import Kind, Property
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace, complaint_at_end
@@ -74,7 +75,9 @@ def path_of(trace: Trace[object]) -> Path:
 
 
 def trace_of(spec: Spec[object], path: Path) -> Trace[object]:
-    """Return the trace along a path, with the first property that the last state or step violates, if any.
+    """Return the trace along a path, with the first property that it violates, if any.
+
+    A liveness property is violated if the behaviour that repeats the end of the path for ever violates it.
 
     Parameters:
         path: the path. If it is empty, the trace consists of the first initial state.
@@ -89,7 +92,26 @@ def trace_of(spec: Spec[object], path: Path) -> Trace[object]:
         instance, state = _chosen(list(spec.successors(states[-1])), number)
         instances.append(instance)
         states.append(state)
-    return Trace(spec, states, instances, next(iter(_violated(spec, states)), None))
+    walked = Trace(spec, states, instances)
+    if violated := _violated(spec, states):
+        return attrs.evolve(walked, about=violated[0])
+    return next(filter(None, (lasso(walked, item) for item in spec.liveness)), walked)
+
+
+def lasso(walked: Trace[object], item: Property) -> Trace[object] | None:
+    """Return the counterexample to a liveness property that the end of a trace is, or None if it is none.
+
+    If the last state is equal to an earlier one, the steps in between are repeated for ever. Otherwise, nothing happens
+    any more. Whether a state is recoverable needs a search, so no end of a trace is a counterexample to it.
+    """
+    if item.kind is Kind.RECOVERABLE:
+        return None
+    last = len(walked.states) - 1
+    loops: list[int | None] = [index for index, state in enumerate(walked.states) if state == walked.states[last]]
+    if item.kind is Kind.TEMPORAL:
+        loops.append(None)
+    found = (attrs.evolve(walked, about=item, loop=loop) for loop in loops)
+    return next((trace for trace in found if fault(trace) is None), None)
 
 
 def _chosen(possible: list[T], number: int) -> T:
@@ -109,11 +131,22 @@ def _complaint(spec: Spec[object], item: Property, states: Sequence[object]) -> 
 
 
 def verdicts(trace: Trace[object]) -> list[StateVerdict]:
-    """Return the verdict of each property on the last state or step of a trace. Leave out liveness properties."""
+    """Return the verdict of each property on the last state or step of a trace. Liveness properties are judged on the
+    endless behaviour that the end of the trace begins.
+    """
     found = []
     for item in trace.spec.checks:
         if item.kind.is_liveness:
-            continue  # no state violates it by itself
+            violated = lasso(trace, item)
+            from_here = (
+                "" if violated is None or violated.loop is None else f" for ever from state {violated.loop + 1} on"
+            )
+            found.append(
+                StateVerdict(
+                    item.name, f"violated{from_here}" if violated else "not decided here", "violated" * bool(violated)
+                )
+            )
+            continue
         complains = _complaint(trace.spec, item, trace.states) is not None
         if item.kind.is_witness:
             found.append(

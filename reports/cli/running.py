@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from leadline.checker.engines.progress import Progress, paced
 from leadline.checker.engines.set_order import with_order_checked
-from leadline.checker.result import Result, StopKind
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import PropertyResult, Result, Statistics, Stop, StopKind, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.reports.cli.outputs import Attempts, Files, check_output_folder, save_traces
@@ -26,6 +28,11 @@ from leadline.reports.terminal.progress import progress_line
 from leadline.reports.terminal.run import heading, result_view
 from leadline.reports.terminal.trace import show_traces
 from leadline.reports.traces.looks import Look, check_looks, result_looked_at
+
+PAGE_SECONDS = 5.0
+"""The time in seconds between two versions of the page of a running search."""
+
+STILL_RUNNING = Stop(StopKind.TIME, "the search is still running: load this page again later")
 
 
 @contextmanager
@@ -69,7 +76,8 @@ def run(
     if watched:  # the search may take long; without a terminal, nothing is printed until it has ended
         console().print(heading(spec, engine, settings))
     with only_the_result_on_stdout(files.only_a_report), progress_line("" if watched else spec.name) as progress:
-        result = with_saved(with_order_checked(spec, lambda: paced(search, progress)), saved)
+        shown = _with_page(progress, files, spec, engine, settings)
+        result = with_saved(with_order_checked(spec, lambda: paced(search, shown)), saved)
     with only_the_result_on_stdout(files.only_a_report), progress_line("what decides it") as progress:
         diagnosis = diagnose(result, diagnosis_seconds, progress) if diagnosis_seconds else None
     if not files.only_a_report and not watched:
@@ -80,6 +88,25 @@ def run(
     if place is not None and not ended:
         say(f"to continue this search: --resume {visible(shlex.quote(str(place)))}", err=files.only_a_report)
     return code
+
+
+def _with_page(
+    progress: Progress, files: Files, spec: Spec[object], engine: str, settings: Mapping[str, object]
+) -> Progress:
+    """Return a function that shows the progress of a search, and from time to time also writes its page."""
+    due = time.monotonic() + PAGE_SECONDS
+    undecided = tuple(PropertyResult(item, Verdict.INCOMPLETE) for item in spec.checks)
+
+    def show(statistics: Statistics) -> None:
+        nonlocal due
+        progress(statistics)
+        if time.monotonic() >= due:
+            so_far = Result(spec, engine, STILL_RUNNING, statistics, undecided, settings)
+            with contextlib.suppress(LeadlineError):  # the file is written again at the end, which reports an error
+                files.update("html", FinishedRun(so_far, view_of_result(so_far, Origin.now()), {}))
+            due = time.monotonic() + PAGE_SECONDS
+
+    return show
 
 
 def report(result: Result, files: Files, trace_out: Path | None, diagnosis: Diagnosis | None = None) -> int:

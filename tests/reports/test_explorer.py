@@ -161,3 +161,67 @@ def test_a_trace_that_the_spec_does_not_have_has_no_path() -> None:
     other = CATALOG["atomic/kip-320"].with_bounds({"brokers": 3})
     with pytest.raises((TraceError, ValueError)):
         path_of(type(trace)(other, trace.states, trace.instances))
+
+
+PROMISES = """
+@always_eventually("the climber comes down again and again")
+def comes_down(state: Climber) -> bool:
+    return state.height == 0
+
+
+@eventually("the climber gets to the top")
+def arrives(state: Climber) -> bool:
+    return state.height == state.top
+
+
+@recoverable("the climber can come down")
+def can_come_down(state: Climber) -> bool:
+    return state.height == 0
+
+
+"""
+
+
+def promised(folder: Path) -> Path:
+    """A folder with the stairs and what has to happen on them."""
+    source = STAIRS.replace("import Spec,", "import Spec, always_eventually, eventually, recoverable,")
+    source = source.replace("spec = Spec", f"{PROMISES}spec = Spec").replace(
+        '@action("the climber goes one step down")', '@action("the climber goes one step down", fair="weak")'
+    )
+    return write(folder, stairs=source.replace("properties=[", "properties=[comes_down, arrives, can_come_down, "))
+
+
+def liveness(found: str) -> dict[str, str]:
+    """The verdicts of the liveness properties on a page."""
+    names = "comes_down|arrives|can_come_down"
+    return dict(re.findall(rf"<li>({names}) <span class=\"[a-z]*\">([^<]*)</span>", found))
+
+
+def test_a_page_judges_the_endless_behaviour_that_its_end_begins(tmp_path: Path) -> None:
+    spec = load_spec(str(promised(tmp_path) / "stairs.py"))
+    undecided = "not decided here"
+    at_start = liveness(answer(spec, "/?path=0").content)
+    assert at_start == {
+        "comes_down": undecided,
+        "arrives": "violated for ever from state 1 on",
+        "can_come_down": undecided,
+    }, "nothing has to happen at the foot of the stairs"
+    up = liveness(answer(spec, "/?path=0,0").content)
+    assert up["arrives"] == undecided, "going down is fair, so the climber does not stay there"
+    down = next(
+        number
+        for number, (step, _) in enumerate(spec.successors(trace_of(spec, (0, 0)).states[1]))
+        if step.action.name == "down"
+    )
+    again = answer(spec, f"/?path=0,0,{down}").content
+    assert liveness(again)["arrives"] == "violated for ever from state 1 on"
+    assert "arrives is violated" in again
+
+
+def test_a_saved_lasso_is_opened_with_its_loop(tmp_path: Path) -> None:
+    spec = load_spec(str(promised(tmp_path) / "stairs.py"))
+    item = ENGINES["compiled"](spec.with_properties(["arrives"])).of("arrives")
+    (trace,) = item.traces
+    opened = trace_of(spec, path_of(trace))
+    assert opened.about is not None
+    assert (opened.about.name, opened.loop, opened.states) == ("arrives", trace.loop, trace.states)

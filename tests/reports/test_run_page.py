@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from leadline.checker import Limits, Result
 from leadline.checker.coverage import CoverageCounts, FieldCoverage, FunctionCoverage, InstanceCoverage, SourceLine
 from leadline.checker.engines import ENGINES, EXHAUSTIVE
 from leadline.checker.engines.progress import MOST_SAMPLES, Pace, paced
+from leadline.checker.errors import LeadlineError
 from leadline.checker.properties import Kind
 from leadline.checker.result import (
     FIRST_VIOLATION,
@@ -30,6 +32,8 @@ from leadline.checker.result import (
     Widest,
 )
 from leadline.invariants.catalog import CATALOG
+from leadline.reports.cli import running
+from leadline.reports.cli.outputs import Files
 from leadline.reports.diagnosis import Change, Diagnosis
 from leadline.reports.document import Plot
 from leadline.reports.html.plots import drawn
@@ -313,3 +317,22 @@ def test_what_a_spec_raises_is_not_blamed_on_the_result(folder: Path) -> None:
 def test_a_page_that_cannot_be_written_is_refused_before_the_search(folder: Path, command: str) -> None:
     complaint = call(command, "stairs.py", "--html", "no/x.html", folder=folder).complaint
     assert complaint == "cannot write no/x.html: No such file or directory"
+
+
+def test_the_page_of_a_running_search_is_written_and_a_full_disk_does_not_end_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages: list[str] = []
+
+    def update(files: Files, name: str, subject: object) -> None:
+        written(files, name, subject)
+        pages.append((folder / "run.html").read_text(encoding="utf-8"))
+        raise LeadlineError("cannot write run.html: No space left on device")
+
+    written = Files.update
+    monkeypatch.setattr(Files, "update", update)
+    monkeypatch.setattr(running, "PAGE_SECONDS", 0)
+    run = call("explore", "stairs.py", "-b", "top=3", "--engine", "oracle", "--html", "run.html", folder=folder)
+    assert run.code == 1
+    assert "incomplete: the search is still running: load this page again later" in re.sub("<[^>]*>", "", pages[0])
+    assert "still running" not in (folder / "run.html").read_text(encoding="utf-8")
