@@ -24,6 +24,7 @@ from leadline.checker.result import (
     ActionCount,
     Learning,
     LivenessCounts,
+    OrbitCounts,
     Statistics,
     Verdict,
     Verified,
@@ -171,6 +172,7 @@ def test_no_field_of_a_run_is_lost_when_it_is_written() -> None:
         covered=covered,
         verified=Verified(checked=25, drawn=26, made=27),
         liveness=LivenessCounts(components=29, largest=30, open=31, seconds=3.2),
+        orbits=OrbitCounts(permutations=32, declared=33, states=34),
         activity="shortening",
     )
     seen = PropertyView(
