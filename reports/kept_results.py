@@ -5,16 +5,18 @@ A result is kept under a digest of everything that it depends on. Its traces are
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from leadline.checker.errors import LeadlineError
+from leadline.checker.mutation.processes import answers
 from leadline.checker.observing.digest import code_digest, reads_outside
 from leadline.checker.properties import Property
 from leadline.checker.result import Limits, LivenessCounts, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
@@ -61,19 +63,48 @@ class KeptResults:
         Raises:
             LeadlineError: if the file cannot be written.
         """
-        digest = hashlib.sha256(f"{spec.name} {code_digest(spec)} {limits}".encode()).hexdigest()
+        digest = _digest(spec, limits)
         if digest in self._known and not self._outside(spec):
             return _result(spec, self._known[digest])
         result = search()
         if not result.interrupted:
-            self._known[digest] = kept = {"digest": digest, **_content(result)}
-            if self.file is not None:
-                try:
-                    with self.file.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(kept) + "\n")
-                except OSError as error:
-                    raise LeadlineError(f"cannot write {self.file}: {error.strerror}") from error
+            self._keep(digest, _content(result))
         return result
+
+    def in_processes(
+        self, searches: Iterable[tuple[Spec[Any], Limits, Callable[[], Result]]], workers: int
+    ) -> Iterator[None]:
+        """Make those searches that were not made before in processes of their own, several at the same time. Yield
+        after each.
+
+        Parameters:
+            searches: for each search, its spec and limits, and a function that makes it.
+
+        Raises:
+            LeadlineError: if a search fails, or if the file cannot be written.
+        """
+        digests = ((_digest(spec, limits), spec, search) for spec, limits, search in searches)
+        calls = {
+            digest: functools.partial(_in_process, search)
+            for digest, spec, search in digests
+            if digest not in self._known or self._outside(spec)
+        }
+        for answer in answers(calls.items(), workers, _LONGEST):
+            if isinstance(answer.found, LeadlineError):
+                raise answer.found
+            if isinstance(answer.found, str):
+                raise LeadlineError(f"a search failed: {answer.found}")
+            self._keep(answer.name, answer.found)
+            yield
+
+    def _keep(self, digest: str, content: dict[str, Any]) -> None:
+        self._known[digest] = kept = {"digest": digest, **content}
+        if self.file is not None:
+            try:
+                with self.file.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(kept) + "\n")
+            except OSError as error:
+                raise LeadlineError(f"cannot write {self.file}: {error.strerror}") from error
 
     def _outside(self, spec: Spec[Any]) -> str:
         """Return what `reads_outside` tells, which bounds do not change. It is asked once for the same functions."""
@@ -82,6 +113,18 @@ class KeptResults:
         if key not in self._asked:
             self._asked[key] = functions, reads_outside(spec)  # held, so that their ids are not reused
         return self._asked[key][1]
+
+
+_LONGEST = 10.0**6
+"""The seconds after which a process is killed: more than any search takes."""
+
+
+def _digest(spec: Spec[Any], limits: Limits) -> str:
+    return hashlib.sha256(f"{spec.name} {code_digest(spec)} {limits}".encode()).hexdigest()
+
+
+def _in_process(search: Callable[[], Result], _: int) -> dict[str, Any]:
+    return _content(search())
 
 
 def _content(result: Result) -> dict[str, Any]:

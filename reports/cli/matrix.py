@@ -9,6 +9,7 @@ import attrs
 import click
 
 from leadline.checker.support.messages import counted
+from leadline.reports.cli.options import save_results_option
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.document.terminal import document_view
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE
@@ -31,14 +32,7 @@ from leadline.reports.terminal.progress import labelled, progress_line
     help="Search the specs of a shipped matrix, which takes minutes, instead of showing the stored tables. A FILE of "
     "your own is always searched.",
 )
-@click.option(
-    "--save",
-    "saved",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="RESULTS",
-    help="Add the result of each search to the file RESULTS, and take from it those that were made before, unless "
-    "their spec has changed.",
-)
+@save_results_option
 @click.option("--spec", metavar="SPEC", help="Show only what is said of this spec, such as kafka/3.7.")
 @format_options(FORMATS["matrix"])
 def matrix(

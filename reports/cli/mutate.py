@@ -42,7 +42,7 @@ from leadline.reports.mutation import (
 )
 from leadline.reports.origin import Origin
 from leadline.reports.terminal.console import console
-from leadline.reports.terminal.progress import mutants_progress
+from leadline.reports.terminal.progress import text_progress
 
 KINDS = ("rule", "mistake", "action", "code")
 SAVE_SECONDS = 5.0
@@ -274,7 +274,7 @@ def _judged(spec: Spec[object], report: Report, resume: Path | None, save: Calla
     outcomes: dict[str, Outcome] = {}
     saved = time.monotonic()
     try:
-        with mutants_progress(spec.name, len(report.mutations)) as progress:
+        with text_progress(spec.name) as progress:
             progress("searching the original")
             report = attrs.evolve(report, originals=tuple(originals(spec, report.mutations, report.way).values()))
             if not any(each.properties for each in report.originals):

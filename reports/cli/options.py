@@ -173,6 +173,15 @@ def spec_options(command: Callable[..., int]) -> Callable[..., int]:
     return decorated
 
 
+save_results_option = click.option(
+    "--save",
+    "saved",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="RESULTS",
+    help="Add the result of each search to the file RESULTS, and take from it those that were made before, unless "
+    "their spec has changed.",
+)
+
 no_invariants_option = click.option("--no-invariants", is_flag=True, help="Do not check any properties.")
 
 

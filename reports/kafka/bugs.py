@@ -24,10 +24,12 @@ from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Verdict
+from leadline.checker.settings import CompiledSettings
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import nearest
 from leadline.model.kafka.bounds import NO_LIMIT
 from leadline.model.rules import RuleColumn
+from leadline.reports.kept_results import KeptResults
 from leadline.reports.loading import load_spec, shipped_column
 from leadline.reports.toml_files import Values, read_as
 
@@ -168,11 +170,20 @@ class BugSearch:
     expected: Expected
     part: str
 
-    def searched(self, progress: Progress | None = None) -> BugResult:
-        """Run the search until it finds a counterexample or has checked every reachable state."""
+    @property
+    def searched_spec(self) -> Spec[object]:
+        """The spec with the situation on which a *holds* rests."""
         is_told = self.part in ("fixed", "later")  # of other releases, the situation may be what they do not have
-        spec = self.spec.resting_on(self.bug.situation) if is_told else self.spec
-        return BugResult(self, ENGINES["compiled"](spec, Limits(), progress))
+        return self.spec.resting_on(self.bug.situation) if is_told else self.spec
+
+    def search(self, progress: Progress | None = None, workers: int | None = None) -> Result:
+        """Search until a counterexample is found, or every reachable state was checked."""
+        return ENGINES["compiled"](self.searched_spec, Limits(), progress, CompiledSettings(workers=workers))
+
+    def searched(self, progress: Progress | None = None, kept: KeptResults | None = None) -> BugResult:
+        """Run the search, unless its result is kept."""
+        search = functools.partial(self.search, progress)
+        return BugResult(self, search() if kept is None else kept.result(self.searched_spec, Limits(), search))
 
 
 @attrs.frozen(eq=False)

@@ -29,7 +29,7 @@ def progress_lines(statistics: Statistics) -> list[str]:
     """Return lines with the counts of a run so far. Each line has about 80 columns."""
     if statistics.activity:
         found = [f"{statistics.distinct:,} distinct  depth {statistics.depth}"] if statistics.distinct else []
-        return [f"{_elapsed(statistics.seconds)}  {visible(statistics.activity)}", *found]
+        return [f"{elapsed(statistics.seconds)}  {visible(statistics.activity)}", *found]
     rate = statistics.distinct / statistics.seconds if statistics.seconds else 0.0
     counts = f"{statistics.distinct:,} distinct  {statistics.generated:,} generated  {rate:,.0f}/s"
     share = "" if statistics.level_done is None else f", {statistics.level_done:.0%} of this level"
@@ -37,7 +37,7 @@ def progress_lines(statistics: Statistics) -> list[str]:
     tables = f"  {memory.described(statistics.memory)}  {statistics.calls:,} calls" if statistics.calls else ""
     total = estimated_total(statistics.levels)
     estimate = "" if total is None else f"  about {statistics.distinct / total:.0%} of an estimated {total:,} states"
-    lines = [f"{_elapsed(statistics.seconds)}  {counts}", f"depth {statistics.depth}{share}{queue}{tables}{estimate}"]
+    lines = [f"{elapsed(statistics.seconds)}  {counts}", f"depth {statistics.depth}{share}{queue}{tables}{estimate}"]
     if statistics.shards:
         spilled = memory.described(statistics.spilled)
         lines.append(f"{counted(statistics.shards, 'shard')}  skew {statistics.skew:.0%}  {spilled} spilled to files")
@@ -62,7 +62,8 @@ def estimated_total(levels: Sequence[int]) -> int | None:
     return max(round(sum(levels[:-1]) + levels[-2] * ratio / (1 - ratio)), sum(levels))
 
 
-def _elapsed(seconds: float) -> str:
+def elapsed(seconds: float) -> str:
+    """Return a duration as text, such as ``1:02`` or ``1:00:02``."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
@@ -124,8 +125,8 @@ def _in_lines(what: str, every: float) -> Callable[[Statistics], None]:
 
 
 @contextmanager
-def mutants_progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
-    """Show the progress of searching mutants on standard error.
+def text_progress(name: str) -> Iterator[Callable[[str], None]]:
+    """Show a line of text about searches in other processes on standard error.
 
     On a terminal, one line is updated in place. Otherwise, a line is added every `LINE_SECONDS`. No thread is used,
     because processes are forked at the same time.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -12,9 +14,11 @@ import pytest
 from leadline.checker import Verdict
 from leadline.checker.engines import ENGINES
 from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Result
 from leadline.invariants.catalog import column_of
 from leadline.model.kafka.releases import RELEASES
 from leadline.model.rules import RuleColumn
+from leadline.reports.cli.bugs import Forecast
 from leadline.reports.kafka.bugs import (
     CONTROL,
     GROUPS,
@@ -361,6 +365,48 @@ def test_the_story_of_a_bug(tmp_path: Path) -> None:
     page = (tmp_path / "bugs.html").read_text()
     assert CHEAP in page
     assert f"<h2>A trace of {CHEAP} in kafka/3.2-kraft</h2>" in page
+
+
+def test_searches_on_two_cores_say_the_same_and_a_saved_one_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bug,) = ARCHIVE.about(CHEAP)[0]
+    searches = {repr(run.spec.name) for run in ARCHIVE.runs(bug)}
+    on_one = call("bugs", CHEAP, folder=tmp_path)
+    search, made = BugSearch.search, tmp_path / "made"
+
+    def noted(run: BugSearch, *args: Any, **settings: Any) -> Result:
+        with made.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        return search(run, *args, **settings)
+
+    monkeypatch.setattr(BugSearch, "search", noted)
+    on_two = call("bugs", CHEAP, "--save", "kept.jsonl", folder=tmp_path, PYTHON_CPU_COUNT="2")
+    processes = made.read_text().split()
+    assert len(processes) == len(searches)
+    assert str(os.getpid()) not in processes
+    assert (on_two.code, on_two.out) == (on_one.code, on_one.out)
+    assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == len(searches)
+
+    def refused(*_: object, **__: object) -> None:
+        raise LeadlineError("searched again")
+
+    monkeypatch.setattr(BugSearch, "search", refused)
+    again = call("bugs", CHEAP, "--save", "kept.jsonl", folder=tmp_path, PYTHON_CPU_COUNT="2")
+    assert (again.code, again.out) == (on_one.code, on_one.out)
+    (tmp_path / "kept.jsonl").write_text("")
+    assert (call("bugs", CHEAP, "--save", "kept.jsonl", folder=tmp_path, PYTHON_CPU_COUNT="2")).err.endswith(
+        "searched again\n"
+    )
+
+
+def test_a_forecast_is_of_the_searches_that_were_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("leadline.reports.cli.bugs.time.monotonic", lambda: now)
+    forecast = Forecast(4)
+    assert forecast.text() == "search 1 of 4"
+    now, forecast.done = 130.0, 1
+    assert forecast.text() == "search 2 of 4, about 1:30 left"
 
 
 def test_json_to_standard_output_is_all_that_goes_there(tmp_path: Path) -> None:
