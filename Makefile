@@ -9,6 +9,7 @@
 # make trials: audit 200 damaged clusters and 200 undamaged ones.
 # make real: start real brokers of many releases, which are downloaded, and reproduce every bug on them TRIES times.
 # make changelog VERSION=0.3.0: put the fragments of changes/ into CHANGELOG.md.
+# make playground: build a folder with which a browser searches specs without an installation.
 # make pages: make the pictures and pages of runs in reports/pages anew, two pages at a time.
 PYTHON ?= python3
 VENV := .venv
@@ -19,16 +20,17 @@ WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 QUICK := tests/language tests/engines/test_oracle.py tests/end_to_end/test_architecture.py
 SCHEMAS := tests/reports/schemas
+PYODIDE := reports/playground/node_modules/pyodide/package.json
 MERMAID := tests/browser/node/node_modules/mermaid/package.json
 
 .PHONY: check test quick lint compiled bench bench-audit bench-natural bench-walks figures trials mutants real pages page-answers \
-  page-confirmed page-control page-costs page-designs page-matrix page-mutants page-states page-transactions changelog clean
+  page-confirmed page-control page-costs page-designs page-matrix page-mutants page-states page-transactions playground changelog clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check --shipped
 
 test: $(VENV)/installed-test
-	$(MAKE) --jobs=4 lint compiled $(MERMAID) $(SCHEMAS)
+	$(MAKE) --jobs=4 lint compiled $(MERMAID) $(PYODIDE) $(SCHEMAS)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 quick: $(VENV)/installed-test
@@ -118,6 +120,13 @@ $(VENV)/installed-test: $(VENV)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@ $(VENV)/installed
 
+# Without npm, the test of the playground is skipped, and says so.
+$(PYODIDE): reports/playground/package.json
+	-command -v npm > /dev/null && npm install --prefix reports/playground --silent --no-audit --no-fund --no-package-lock
+
+playground: $(VENV)/installed $(PYODIDE)
+	$(BIN)/python -m leadline.reports.playground.build reports/playground/node_modules/pyodide build/playground
+
 # What others check of ours. Without npm or Chromium, the tests of diagrams and pages are skipped, and say so.
 $(MERMAID): tests/browser/node/package.json
 	-command -v npm > /dev/null && npm install --prefix tests/browser/node --silent --no-audit --no-fund --no-package-lock
@@ -146,4 +155,4 @@ changelog: $(VENV)/installed-test
 	$(BIN)/python -m tests.documents.changelog $(VERSION)
 
 clean:
-	rm -rf tests/browser/node/node_modules $(SCHEMAS) $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build reports/playground/node_modules tests/browser/node/node_modules $(SCHEMAS) $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from leadline.checker.engines.memory import RESERVE, Memory
+from leadline.checker.engines.memory import IN_BROWSER, RESERVE, Memory
 from leadline.checker.result import Limits, Stop, StopKind
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -155,13 +155,13 @@ class Budget:
     def enforced(self) -> Iterator[None]:
         """Return a context manager that interrupts the ``with`` block if it exceeds the time limit or the memory limit.
 
-        The block is interrupted only if it runs in the main thread, the program has no SIGALRM handler of its own, and
-        `relax` has not been called.
+        The block is interrupted only if it runs in the main thread, and not in a browser, the program has no SIGALRM
+        handler of its own, and `relax` has not been called.
 
         Raises:
             LimitReached: if a limit was exceeded.
         """
-        if threading.current_thread() is not threading.main_thread():
+        if IN_BROWSER or threading.current_thread() is not threading.main_thread():
             yield
             return
         with self._noted(), self._watched():

@@ -9,13 +9,25 @@ from __future__ import annotations
 
 import functools
 import os
-import resource
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import attrs
-import psutil
+
+IN_BROWSER = sys.platform == "emscripten"
+"""Whether Python runs in a browser (Pyodide), which has no processes, signals or threads, and measures no memory."""
+
+if not IN_BROWSER:
+    import resource
+
+    import psutil
+
+MOST_IN_BROWSER = 2**31
+"""The limit on memory in a browser, in bytes. As the memory that is used is not known there, a search needs a limit on
+states.
+"""
 
 SHARE = 0.8
 """The fraction of the machine's free memory that a search may use by default."""
@@ -37,8 +49,8 @@ _PROC = Path("/proc/self")
 
 
 def used() -> int:
-    """Return the resident memory of this process in bytes."""
-    return int(psutil.Process().memory_info().rss)
+    """Return the resident memory of this process in bytes, or 0 if it cannot be measured."""
+    return 0 if IN_BROWSER else int(psutil.Process().memory_info().rss)
 
 
 def described(size: float) -> str:
@@ -87,12 +99,13 @@ class Memory:
 
     def __init__(self, most: int | None, helpers: Callable[[], Sequence[int]] = tuple, proc: Path = _PROC) -> None:
         own = _Processes(helpers)
+        if most is None and IN_BROWSER:
+            most = MOST_IN_BROWSER
         if most is None:
             most = used() + int(SHARE * psutil.virtual_memory().available)
         self.ceilings = [
             Ceiling(most, own.used, f"reached {described(most)} of memory"),
-            *control_groups(proc),
-            *_of_the_process(),
+            *(() if IN_BROWSER else (*control_groups(proc), *_of_the_process())),
         ]
         self._tightest = min(self.ceilings, key=lambda ceiling: ceiling.free)
 

@@ -4,6 +4,7 @@
   const chapters = [...document.querySelectorAll("article")];
   const stepper = document.querySelector(".stepper");
   const named = () => document.getElementById(location.hash.slice(1));
+  const isFramed = location.protocol === "about:";
   const beside = document.querySelector("main").matches(".beside");
   const opening = () => document.getElementById(document.querySelector("main").dataset.start ?? chapters[0].dataset.start);
   let chapter, step;
@@ -91,7 +92,9 @@
   function go(to) {
     const count = states().length;
     const next = { first: 1, back: Math.max(step - 1, 1), on: Math.min(step + 1, count), last: count }[to];
-    history.replaceState(null, "", `#${chapter.id}-s${next}`);
+    const address = `#${chapter.id}-s${next}`;
+    if (isFramed) location.hash = address;
+    else history.replaceState(null, "", address);
     follow(true);
   }
 
@@ -99,6 +102,14 @@
   function scrollsSideways(focused) {
     return focused.matches(".wide") && focused.scrollWidth > focused.clientWidth;
   }
+
+  // In a frame of a notebook, the page has no address of its own, and its links would lead to the notebook.
+  if (isFramed) document.addEventListener("click", event => {
+    const link = event.target.closest("a[href^='#']");
+    if (!link) return;
+    event.preventDefault();
+    location.hash = link.getAttribute("href");
+  });
 
   addEventListener("hashchange", () => follow(true));
   if (chapters.length) {
