@@ -113,6 +113,10 @@ class SymmetricExpander(Expander[S]):
         )
         return parts, buffers
 
+    def learn(self, parts: BlockParts, states: int) -> list[int]:
+        """See `Expander.learn`. What is learned is known of all states in the orbits, and takes as many calls."""
+        return super().learn(parts, states * len(self.symmetry.group))
+
     def _fit(self) -> None:
         """Add bits for what permutations make of the values found so far."""
         self.permutations.extend()

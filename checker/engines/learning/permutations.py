@@ -7,7 +7,6 @@ slot. The numbers of values never change, so the order of rows, which chooses th
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
@@ -74,6 +73,8 @@ class RowPermutations(Generic[S]):
         fixed = [isinstance(mover, Itself) for mover in self._movers]
         self._first = sorted((slot for slot in range(self._leaves) if moved[slot]), key=lambda slot: not fixed[slot])
         self._first += [slot for slot in range(self._leaves) if not moved[slot] and not fixed[slot]]
+        self._sizes: list[int] = []
+        self._plans: list[list[tuple[int, list[int]]]] = []
         self._arrays: PermutationArrays | None = None
         self._room: list[int] = []
         self._written: list[int] = []
@@ -115,45 +116,46 @@ class RowPermutations(Generic[S]):
 
     def extend(self) -> None:
         """Give an index to what permutations make of values that have one."""
-        while self._extend_slots() or self._extend_values():
-            pass
+        while (sizes := self.layout.sizes()) != self._sizes:
+            self._extend_slots()
+            self._extend_values()
+            if len(sizes) != len(self._sizes):
+                self._plans = [
+                    [(slot, self.numbers[which][slot]) for slot in np.argsort(targets).tolist()]
+                    for which, targets in enumerate(self.targets)
+                ]
+            self._sizes = sizes
 
-    def _extend_slots(self) -> bool:
-        layout, group, had = self.layout, self.symmetry.group, len(self._movers)
-        for slot in itertools.count(had):
-            if slot == layout.slots:
-                return slot > had
-            path, member = layout.members[slot - self._leaves]
+    def _extend_slots(self) -> None:
+        layout, group = self.layout, self.symmetry.group
+        while len(self._movers) < layout.slots:
+            path, member = layout.members[len(self._movers) - self._leaves]
             members = self._members[path]
             self._movers.append(members.item)
             for which, by in enumerate(group):
                 moved = members.member.move(member, by)
                 self.targets[which].append(layout.slot_of(self._twins[which][path], moved))
                 self.numbers[which].append([])
-        raise AssertionError
 
-    def _extend_values(self) -> bool:
-        layout, has_new = self.layout, False
+    def _extend_values(self) -> None:
+        layout = self.layout
         for slot, mover in enumerate(self._movers):
             values = layout.domains[slot].values
             for which, by in enumerate(self.symmetry.group):
                 numbers, target = self.numbers[which][slot], self.targets[which][slot]
                 while len(numbers) < len(values):
-                    value, has_new = values[len(numbers)], True
+                    value = values[len(numbers)]
                     if slot < self._leaves:
                         numbers.append(layout.number(self._nodes[target], mover.move(value, by)))
                     else:
                         count = (mover.move(value[0], by),) if type(value) is tuple and value else value
                         numbers.append(layout.domains[target].number(count))
-        return has_new
 
     def row(self, which: int, row: Row) -> list[int]:
         """Return what a permutation makes of a row. Call `extend` before it."""
-        targets, numbers = self.targets[which], self.numbers[which]
-        moved = [0] * self.layout.slots
-        for slot, number in enumerate(row):
-            moved[targets[slot]] = numbers[slot][number]
-        return moved
+        if len(row) < self.layout.slots:
+            row = [*row, *[0] * (self.layout.slots - len(row))]
+        return [numbers[row[slot]] for slot, numbers in self._plans[which]]
 
     @property
     def order(self) -> list[int]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from leadline.checker.engines.learning.calls import Call, Caller, Outcome, Row
 from leadline.checker.engines.learning.permutations import RowPermutations
+from leadline.checker.observing.recording import Precision
 from leadline.checker.support.escapes import visible
 from leadline.checker.symmetry import Symmetry, refused
 
@@ -21,6 +22,47 @@ S = TypeVar("S")
 
 Step = tuple[int, frozenset[tuple[int, int]]]
 """The label of an outcome, and its changes."""
+
+
+class Made:
+    """The calls of an action instance that were made so far, found by what they have read: a tree, in which each node
+    is a slot with a branch for each value.
+
+    Parameters:
+        recorded_as: the precision with which the calls are recorded.
+        slots: the number of slots. A call that iterated over a collection would have read a new member too.
+
+    Attributes:
+        enumerates: whether a call iterated over a collection.
+    """
+
+    def __init__(self, recorded_as: Precision, slots: int) -> None:
+        self._recorded_as, self._slots, self.enumerates = recorded_as, slots, False
+        self._root: dict[int, Any] = {}
+
+    def is_valid(self, recorded_as: Precision, slots: int) -> bool:
+        """Return whether calls with this precision, and in states with these slots, can be found here."""
+        return self._recorded_as == recorded_as and not (self.enumerates and self._slots != slots)
+
+    def find(self, row: Row) -> Call | None:
+        """Return the call that has read the values of a row, or None if there is none."""
+        node: Any = self._root.get(0)
+        while isinstance(node, tuple):
+            slot, branches = node
+            node = branches.get(row[slot] if slot < len(row) else 0)
+        found: Call | None = node
+        return found
+
+    def add(self, call: Call) -> None:
+        """Add a call. If it has not read what others have read first, it is not found again."""
+        left, branches, number = dict(call.reads), self._root, 0
+        while left:
+            node = branches.setdefault(number, (next(iter(left)), {}))
+            if not isinstance(node, tuple) or node[0] not in left:
+                return
+            branches, number = node[1], left.pop(node[0])
+        branches.setdefault(number, call)
+        self.enumerates |= bool(call.enumerated)
 
 
 class SymmetricCaller(Caller[S]):
@@ -38,6 +80,7 @@ class SymmetricCaller(Caller[S]):
         places = {instance: tree for tree, instance in enumerate(self.spec.instances)}
         self.trees = [[places[symmetry.instance(by, each)] for each in self.spec.instances] for by in symmetry.group]
         self._is_inside = False
+        self._made: list[Made | None] = [None] * self.instances
 
     def make(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Call a function, and record the slots that it reads; an action also under all permutations."""
@@ -49,15 +92,30 @@ class SymmetricCaller(Caller[S]):
         while True:
             calls, known = list[Call](), (self.layout.slots, [*self.precision])
             for which, trees in enumerate(self.trees):
-                self._is_inside = True
-                try:
-                    calls.append(super().make(trees[tree], (permutations.row(which, row),)))
-                finally:
-                    self._is_inside = False
-                permutations.extend()
+                calls.append(self._plain(trees[tree], permutations.row(which, row)))
             self._level(tree)
             if known == (self.layout.slots, self.precision):
                 return self._merged(tree, row, calls)
+
+    def _plain(self, tree: int, row: Row) -> Call:
+        """Call an action on one state and record its reads, unless an earlier call has read the same values."""
+        call = self._calls(tree).find(row)
+        if call is None:
+            self._is_inside = True
+            try:
+                call = super().make(tree, (row,))
+            finally:
+                self._is_inside = False
+            self.permutations.extend()
+            self._calls(tree).add(call)
+        return call
+
+    def _calls(self, tree: int) -> Made:
+        """Return the calls of an action instance from which something follows for further calls."""
+        made, now = self._made[tree], (self.precision[tree], self.layout.slots)
+        if made is None or not made.is_valid(*now):
+            made = self._made[tree] = Made(*now)
+        return made
 
     def _level(self, tree: int) -> None:
         """Record the instances that permutations make of an instance with the same precision, the lowest one."""
@@ -78,8 +136,10 @@ class SymmetricCaller(Caller[S]):
                 there = permutations.targets[back][slot]
                 reads.setdefault(there, numbers[there])
             enumerated.update(permutations.twin(back, path) for path in call.enumerated)
-        steps = [self._moved_back(which, call) for which, call in enumerate(calls)]
-        if any(_beyond(each, reads) != _beyond(steps[0], reads) for each in steps):
+        steps = [self._moved_back(which, call.gave) for which, call in enumerate(calls)]
+        if any(each != steps[0] for each in steps) and any(
+            _beyond(each, reads) != _beyond(steps[0], reads) for each in steps
+        ):
             # a step writes what another one leaves as it is: they agree only where it is so already
             for each in steps:
                 for _, changes in each:
@@ -88,9 +148,9 @@ class SymmetricCaller(Caller[S]):
         constructs = frozenset().union(*(call.constructs for call in calls))
         return Call(reads, enumerated, own.gave, constructs)
 
-    def _moved_back(self, which: int, call: Call) -> list[Step]:
-        """Return the steps of a permuted call, permuted back."""
-        assert isinstance(call.gave, list)
+    def _moved_back(self, which: int, gave: list[Outcome] | bool | float) -> list[Step]:
+        """Return the steps that a permuted call gave, permuted back."""
+        assert isinstance(gave, list)
         back = self.permutations.inverses[which]
         targets, numbers = self.permutations.targets[back], self.permutations.numbers[back]
         return [
@@ -98,7 +158,7 @@ class SymmetricCaller(Caller[S]):
                 self._label(back, label),
                 frozenset((targets[slot], numbers[slot][number]) for slot, number in changes.items()),
             )
-            for label, changes in call.gave
+            for label, changes in gave
         ]
 
     def _label(self, which: int, label: int) -> int:
@@ -112,6 +172,8 @@ class SymmetricCaller(Caller[S]):
         Parameters:
             steps: for each permutation, the steps of the permuted call, permuted back.
         """
+        if all(each == steps[0] for each in steps):
+            return
         every = [Counter((label, _effect(changes, numbers)) for label, changes in each) for each in steps]
         for which, found in enumerate(every):
             if found != every[0]:
@@ -132,11 +194,14 @@ class SymmetricCaller(Caller[S]):
         """Call an action instance under all permutations without recording its reads, and return its steps."""
         own = super().steps(tree, row)
         self.permutations.extend()
-        every = list[list[Step]]()
-        for which, trees in enumerate(self.trees):
-            gave = super().steps(trees[tree], self.permutations.row(which, row)) if which else own
-            self.permutations.extend()
-            every.append(self._moved_back(which, Call({}, set(), gave)))
+        every = [self._moved_back(0, own)]
+        for which, trees in enumerate(self.trees[1:], 1):
+            twin = self.permutations.row(which, row)
+            call = self._calls(trees[tree]).find(twin)
+            gave = call.gave if call is not None else super().steps(trees[tree], twin)
+            if call is None:
+                self.permutations.extend()
+            every.append(self._moved_back(which, gave))
         self._compare(tree, row, self.row_after(row, {}), every)
         return own
 
