@@ -25,6 +25,8 @@ def leader_candidates_complete(state: Partition) -> Iterator[str]:
         if not replica.up or replica.offline or (state.bounds.moves and broker not in state.assignment.replicas):
             continue
         for promise in state.exposed:
+            if promise.offset < state.deletable:
+                continue
             held = replica.log[promise.offset] if replica.log.has(promise.offset) else None
             if held != promise.record:
                 where = "ISR" if broker in state.quorum.isr else "ELR"
@@ -57,12 +59,12 @@ def isr_joined_with_all(before: Partition, after: Partition) -> Iterator[str]:
     leader = after.replicas[quorum.leader]
     for broker in sorted(quorum.isr - before.quorum.isr):
         replica = after.replicas[broker]
-        for offset in range(min(leader.high_watermark, leader.log.end_offset) if replica.up else 0):
-            held = replica.log[offset] if replica.log.has(offset) else None
-            if held != leader.log[offset]:
+        committed = min(leader.high_watermark, leader.log.end_offset) if replica.up else 0
+        for offset, should, held in leader.log.beside(replica.log, committed):
+            if held != should:
                 yield (
                     f"broker {broker} joins the ISR and has {held or 'no record'} at offset {offset}, "
-                    f"where its leader has {leader.log[offset]}, below its high watermark"
+                    f"where its leader has {should}, below its high watermark"
                 )
 
 

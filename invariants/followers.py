@@ -64,8 +64,8 @@ def follower_reads(state: Partition) -> Iterator[str]:
     for follower, replica in enumerate(state.replicas):
         if not replica.up or replica.leader is None or state.believes_to_lead(follower):
             continue
-        for offset in range(min(replica.high_watermark, replica.log.end_offset)):
-            shown = state.exposed[offset].record if offset < len(state.exposed) else None
+        for offset in range(replica.log.start_offset, min(replica.high_watermark, replica.log.end_offset)):
+            shown = next((promise.record for promise in state.exposed if promise.offset == offset), None)
             if replica.log[offset] != shown and not _shown_by_a_leader(state, offset, replica.log[offset]):
                 yield (
                     f"broker {follower} lets consumers read {replica.log[offset]} at offset {offset}; "

@@ -20,6 +20,7 @@ from leadline.model.kafka.broker import ACTIVE
 from leadline.model.kafka.controller import may_be_elected
 from leadline.model.kafka.messages import Diverging
 from leadline.model.kafka.state import Partition
+from leadline.model.log import Log
 from leadline.model.quorum import brokers
 
 
@@ -118,8 +119,14 @@ def caught_up_in_isr(state: Partition) -> bool:
         if _runs(state, broker)
         and state.replicas[broker].leader == leader
         and state.replicas[broker].epoch == source.epoch
-        and state.replicas[broker].log == source.log
+        and _has_all(state.replicas[broker].log, source.log)
     )
+
+
+def _has_all(log: Log, leaders: Log) -> bool:
+    """Return whether a follower's log ends where its leader's does, with the same records from both starts on."""
+    end = leaders.end_offset
+    return log.end_offset == end and all(own == other for _, own, other in log.beside(leaders, end))
 
 
 @always_eventually(

@@ -154,7 +154,8 @@ def reads_not_taken_back(state: Partition) -> Iterator[Complaint]:
         if not state.protocol.lists_offsets(replica):
             continue
         for promise in state.exposed:
-            if promise.epoch < replica.epoch and promise.offset not in readable(replica):
+            gone = promise.offset < state.deletable
+            if promise.epoch < replica.epoch and promise.offset >= replica.high_watermark and not gone:
                 yield Complaint.about(
                     f"{promise.record} could be read at offset {promise.offset} in epoch {promise.epoch}; broker "
                     f"{leader}, which leads in epoch {replica.epoch}, says the log ends at {replica.high_watermark}",
@@ -328,6 +329,8 @@ def _lost(state: Partition, promises: Iterable[Promise], how: str) -> Iterator[C
         role = "which can be elected since there is no leader" if vacant else f"which leads in epoch {replica.epoch}"
         for promise in promises:
             log, offset = replica.log, promise.offset
+            if offset < state.deletable:
+                continue  # an operator or retention has deleted it, or will
             held = log[offset] if log.has(offset) else None
             if replica.epoch > promise.epoch and held != promise.record:
                 yield Complaint.about(

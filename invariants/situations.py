@@ -47,7 +47,7 @@ def leads_after_commit(state: Partition) -> bool:
     return any(
         record.epoch < replica.epoch
         for _, replica in state.believed_leaders()
-        for record in replica.log.records[:committed]
+        for record in replica.log.between(0, committed)
     )
 
 

@@ -141,6 +141,10 @@ def none(_: object) -> tuple[Never, ...]:
     return ()
 
 
+def _zero(_: object) -> int:
+    return 0
+
+
 def _own_isr(state: HasReplicas, leader: int) -> frozenset[int]:
     return state.replicas[leader].isr
 
@@ -175,6 +179,8 @@ class History(Generic[P]):
         answers: returns the answers by which leaders tell brokers where to truncate in a step.
         stalls: returns the leaders that do not commit a record after a step, although they could.
         waits: returns sentences that say why brokers wait for ever, or do the same for ever, after a step.
+        starts: returns sentences that say why the starts of logs moved in a step.
+        kept_from: returns the offset below which records need not survive.
         waited_for: returns the brokers whose log end offsets limit the high watermark of a leader.
     """
 
@@ -186,6 +192,8 @@ class History(Generic[P]):
     answers: Callable[[Step[P]], Iterable[Answer]] = none
     stalls: Callable[[Step[P]], Iterable[Stall]] = none
     waits: Callable[[Step[P]], Iterable[str]] = none
+    starts: Callable[[Step[P]], Iterable[str]] = none
+    kept_from: Callable[[P], int] = _zero
     waited_for: Callable[[P, int], frozenset[int]] = _own_isr
 
     def __call__(self, steps: Sequence[Step[P]]) -> Iterator[Event]:
@@ -203,14 +211,18 @@ class History(Generic[P]):
         acknowledged = (each for each in self._first_commits(steps) if each[1].label != COMMITTED)
         found = found or [event for each in acknowledged for event in self._of_missing(steps, *each)]
         yield from found or self._of_stalls(steps)
+        yield from (Event(state, how) for state, step in enumerate(steps, start=1) for how in self.starts(step))
 
     def _first_commits(self, steps: Sequence[Step[P]]) -> Iterator[tuple[int, Commit]]:
         """Yield a (step number, commit) pair for the first commit of each record. If a record was never committed,
         yield its first acknowledgement.
         """
         first = dict[tuple[int, Record], tuple[int, Commit]]()
+        low = self.kept_from(steps[-1].after)
         for state, step in enumerate(steps, start=1):
             for commit in self.commits(step):
+                if commit.offset < low:
+                    continue
                 known = first.get((commit.offset, commit.record))
                 if known is None or known[1].label != COMMITTED == commit.label:
                     first[commit.offset, commit.record] = (state, commit)

@@ -37,6 +37,10 @@ def record_cell(record: Record) -> Cell:
     return Cell(f"m{record.value}", f"epoch {record.epoch}", record.epoch)
 
 
+REMOVED = Cell("-", "deleted")
+"""The cell at each offset below the start of a log."""
+
+
 class LogFields(TypedDict):
     """The fields of a `leadline.checker.drawing.Row` that show a log."""
 
@@ -46,8 +50,9 @@ class LogFields(TypedDict):
 
 def drawn_log(log: Log, high_watermark: int) -> LogFields:
     """Return the fields of a row that show a log: its cells, high watermark and log end offset."""
-    marks = (Mark("HW", high_watermark), Mark("LEO", log.end_offset))
-    return {"cells": tuple(record_cell(record) for record in log.records), "marks": marks}
+    marks = (Mark("HW", max(high_watermark, 0)), Mark("LEO", log.end_offset))
+    cells = map(record_cell, log.between(log.start_offset, log.end_offset))
+    return {"cells": (*(REMOVED,) * log.start_offset, *cells), "marks": marks}
 
 
 def log_columns(log: Log, high_watermark: int) -> dict[str, str]:

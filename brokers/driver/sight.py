@@ -230,4 +230,6 @@ def told(message: Message) -> str:
         case EpochResponse(epoch=epoch, end_offset=end):
             which = "the epoch" if epoch == UNKNOWN_EPOCH else f"epoch {epoch}"
             return f"an answer that {which} ends at {'an unknown offset' if end is None else end}"
-    return f"a request for the end of epoch {message.wanted}"
+        case EpochRequest(wanted=wanted):
+            return f"a request for the end of epoch {wanted}"
+    return str(message)

@@ -14,6 +14,7 @@ from leadline.checker.spec import Spec
 from leadline.invariants import (
     assignment,
     candidates,
+    deletion,
     durability,
     followers,
     leadership,
@@ -60,6 +61,9 @@ PROPERTIES = (
     leadership.one_leader_per_epoch,
     followers.remote_leo_not_ahead,
     followers.brokers_keep_running,
+    deletion.deleted_not_read_again,
+    deletion.leader_hw_from_start,
+    deletion.followers_go_on,
     witnesses.record_committed,
     witnesses.leadership_moves,
     witnesses.log_truncated,

@@ -58,6 +58,7 @@ class Bounds:
 
     late_responses: ClassVar[int] = 0
     empty_epochs: ClassVar[bool] = False
+    starts: ClassVar[bool] = False
     min_isr_raises: ClassVar[int] = 0
     first_partition: ClassVar[int] = 0
     late_records: ClassVar[int] = 0

@@ -318,6 +318,8 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Cluster]:
         next_value=0,
         exposed=(),
         acked=(),
+        deletable=0,
+        deleted=0,
         spent=Spent(),  # type: ignore[arg-type]
         quorum=quorum,
         assignment=Assignment(replicas),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from typing import ClassVar
 from uuid import UUID
 
 import attrs
@@ -253,6 +254,8 @@ class DiskPartition:
     held_back: frozenset[int] = frozenset()
     fenced: tuple[FencedElection, ...] = ()
     cautious: bool = False
+    deletable: ClassVar[int] = 0
+    """Always 0, because `exposed` leaves out what retention may have deleted."""
 
     @property
     def quorum(self) -> Quorum:

@@ -83,6 +83,8 @@ class Bounds:
     empty_epochs: bool = bound(
         False, "whether a former leader remembers an epoch in which it wrote nothing, as since 2.0.1"
     )
+    deletes: int = bound(0, "DeleteRecords requests of an operator", at_least=0, at_most=9)
+    retentions: int = bound(0, "deletions of old records by the retention of one broker", at_least=0, at_most=9)
     replicas: int = bound(0, "brokers that have a replica at first; 0: all of them", at_least=0, at_most=9)
     acks: str = bound("1", "when producers are told that a record is written", choices=("0", "1", "all"))
     min_insync_replicas: int = bound(1, "size of the ISR that acks=all needs", at_least=1, at_most=9)
@@ -94,6 +96,11 @@ class Bounds:
         brokers have one.
         """
         return self.reassignments != 0 or 0 < self.replicas < self.brokers
+
+    @property
+    def starts(self) -> bool:
+        """Whether the start of a log can move. If not, all logs start at offset 0."""
+        return self.deletes != 0 or self.retentions != 0
 
 
 @attrs.frozen(cache_hash=True)
@@ -119,3 +126,5 @@ class Spent:
     cancellations: int = 0
     lost_directories: int = 0
     min_isr_raises: int = 0
+    deletes: int = 0
+    retentions: int = 0

@@ -59,6 +59,11 @@ class Replica:
             increased the setting yet or the broker has not applied the increase yet.
         caught_up: for a leader, the followers outside the ISR that have caught up within `replica.lag.time.max.ms`.
             Always empty if the high watermark does not wait for them (`hw_waits`).
+        remote_starts: for a leader, the log start offset that it stores for each broker. Empty for a follower, and if
+            the start of a log cannot move.
+        deleting: for a leader, the offset of a DeleteRecords request that it has not answered yet; otherwise 0.
+        dead_fetchers: the leaders from which the broker cannot fetch until it restarts, because the thread that
+            fetches from them has died (`fetch_failure`).
     """
 
     log: Log = Log()
@@ -82,6 +87,9 @@ class Replica:
     offline: bool = False
     old_min_isr: bool = False
     caught_up: frozenset[int] = frozenset()
+    remote_starts: tuple[int, ...] = ()
+    deleting: int = 0
+    dead_fetchers: frozenset[int] = frozenset()
 
     def renewed(self, **fields: Any) -> Self:
         """Return the replica with the given fields, and all other fields of `Replica` at their defaults, as when its

@@ -13,8 +13,10 @@ from leadline.model.kafka.state import NotKept, Promise
 
 
 def readable(leader: Replica) -> range:
-    """Return the offsets that consumers can read from a leader, which are the offsets below its high watermark."""
-    return range(leader.high_watermark)
+    """Return the offsets that consumers can read from a leader, which are those from the start of its log to its high
+    watermark.
+    """
+    return range(leader.log.start_offset, leader.high_watermark)
 
 
 def exposed_by(leader: Replica, exposed: tuple[Promise, ...]) -> tuple[Promise, ...]:
@@ -28,5 +30,6 @@ def exposed_by(leader: Replica, exposed: tuple[Promise, ...]) -> tuple[Promise, 
     """
     if isinstance(exposed, NotKept):
         return exposed
-    new = [Promise(leader.log[offset], offset, leader.epoch) for offset in readable(leader)[len(exposed) :]]
+    known = {promise.offset for promise in exposed}
+    new = [Promise(leader.log[offset], offset, leader.epoch) for offset in readable(leader) if offset not in known]
     return (*exposed, *new)

@@ -10,6 +10,7 @@ from leadline.checker.action import action
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.broker import ACTIVE, SHUTTING_DOWN, Replica
 from leadline.model.kafka.controller import leaving, led_again
+from leadline.model.kafka.log_start import loaded_after_kill
 from leadline.model.kafka.messages import FetchResponse
 from leadline.model.kafka.state import P, Partition
 from leadline.model.log import Log
@@ -67,7 +68,8 @@ def _crashed(state: P, broker: int, log: Log) -> Iterator[P]:
     for on_disk in state.protocol.checkpoints(newest):
         newer = on_disk if on_disk > end else 0
         down = replica.renewed(log=log, high_watermark=min(on_disk, end), up=False, newest_checkpoint=newer)
-        yield _down(state, broker, down)
+        for loaded in loaded_after_kill(state.protocol, down) if state.bounds.starts else (down,):
+            yield _down(state, broker, loaded)
 
 
 def _down(state: P, broker: int, replica: Replica) -> P:
@@ -182,6 +184,8 @@ def stop(state: Partition, broker: int) -> Iterator[Partition]:
     if state.registrations[broker].status == SHUTTING_DOWN:
         clean = state.protocol.has_elr and (not replica.offline or state.protocol.loses_directory_cleanly)
         down = replica.renewed(log=replica.log, high_watermark=replica.high_watermark, up=False, stopped_cleanly=clean)
+        if state.bounds.starts:
+            down = attrs.evolve(down, log=down.log.as_loaded_from(down.log.start_offset))
         yield from leaving(_down(state, broker, down), broker)
 
 

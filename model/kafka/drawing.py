@@ -29,12 +29,15 @@ from leadline.model.kafka.messages import (
     Diverging,
     EpochRequest,
     EpochResponse,
+    Failed,
     FetchRequest,
     FetchResponse,
     OffsetOutOfRange,
+    OffsetsRequest,
 )
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.rules import rule_and_value
+from leadline.model.kafka.start_history import starts
 from leadline.model.kafka.state import Partition, Promise
 from leadline.model.quorum import NO_EPOCH, drawn_isr
 from leadline.model.rows import (
@@ -83,6 +86,8 @@ def _broker(state: Partition, broker: int) -> Row:
     role, notes = role_column(broker, replica), _moving(state, broker)
     notes += [] if status == "active" else [status]
     notes += ["directory failed"] if replica.offline else []
+    notes += ["stopped fetching"] if isinstance(replica.in_flight, Failed) else []
+    notes += [f"deletes below {replica.deleting}"] if replica.deleting else []
     notes += [f"min.insync.replicas={OLD_MIN_ISR}"] if replica.old_min_isr else []
     notes += [] if replica.empty_epoch == NO_EPOCH else [f"remembers epoch {replica.empty_epoch}"]
     proposal = replica.proposal
@@ -152,9 +157,9 @@ def _in_flight(state: Partition, follower: int) -> Iterator[Message]:
     """Yield a follower's request to its leader, or the response to the request."""
     replica = state.replicas[follower]
     match replica.in_flight:
-        case FetchRequest(leader=leader) | EpochRequest(leader=leader) as request:
+        case FetchRequest(leader=leader) | EpochRequest(leader=leader) | OffsetsRequest(leader=leader) as request:
             yield Message(broker_row(follower), broker_row(leader), f"{request}, epoch {request.epoch}")
-        case None:
+        case None | Failed():
             return
         case response:
             assert replica.leader is not None
@@ -191,9 +196,11 @@ def arrivals(step: Step[Partition], announced_by: str = "LeaderAndIsr") -> Itera
                 yield from _proposal(before, broker)
         case "produce", {"leader": leader}:
             yield Message(PRODUCERS, broker_row(leader), str(after.replicas[leader].log.records[-1]))
-        case "handle_fetch" | "park_fetch" | "handle_epoch_request", {"follower": follower}:
+        case "handle_fetch" | "park_fetch" | "handle_epoch_request" | "handle_offsets_request", {"follower": follower}:
             yield from _in_flight(before, follower)
         case "handle_fetch_response" | "handle_epoch_response" | "learn_before_truncating", {"follower": follower}:
+            yield from _in_flight(before, follower)
+        case "handle_offsets_response", {"follower": follower}:
             yield from _in_flight(before, follower)
         case "handle_late_fetch", {"follower": follower}:
             yield from _late(before, follower)
@@ -272,7 +279,7 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
             own = now.log.end_offset == was.high_watermark < was.log.end_offset
             how = f"truncates to its own high watermark, {was.high_watermark}" if own else truncates(was.log, now.log)
             yield Truncation(broker, f"begins to follow, and {how} ({name})", by_high_watermark=own)
-        case "handle_epoch_response" | "handle_fetch_response", {"follower": follower}:
+        case "handle_epoch_response" | "handle_fetch_response" | "handle_offsets_response", {"follower": follower}:
             was, now = before.replicas[follower], after.replicas[follower]
             name = _rule(protocol, "truncates_to")
             match was.in_flight:
@@ -288,7 +295,7 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
                         )
                         how += f"({_rule(protocol, 'drops_empty_epoch')})"
                     yield Truncation(follower, how)
-                case OffsetOutOfRange(end_offset=end):
+                case OffsetOutOfRange(end_offset=end) if now.log != was.log:
                     yield Truncation(follower, f"truncates to its leader's log end offset, {end}")
         case "truncate_late", {"broker": broker}:
             response, was, now = before.replicas[broker].late_response, before.replicas[broker], after.replicas[broker]
@@ -376,6 +383,16 @@ def waits(step: Step[Partition]) -> Iterator[str]:
                 )
 
 
+def started(step: Step[Partition]) -> Iterator[str]:
+    """Yield the sentences of `start_history.starts` for a step."""
+    return starts(step, _rule)
+
+
+def deletable_below(state: Partition) -> int:
+    """Return the offset below which records need not survive."""
+    return state.deletable
+
+
 def waited_for(state: Partition, leader: int) -> frozenset[int]:
     """Return the brokers whose log end offsets limit the high watermark of a leader."""
     return state.replicas[leader].maximal_isr
@@ -389,7 +406,12 @@ DRAWING = Drawing(
     rows=rows,
     messages=messages,
     arrivals=arrivals,
-    events=History(commits, truncations, missed, counted, joins, answers, stalls, waits, waited_for),
+    events=History(
+        *(commits, truncations, missed, counted, joins, answers, stalls, waits),
+        starts=started,
+        kept_from=deletable_below,
+        waited_for=waited_for,
+    ),
     legend="m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; remote: the "
     "followers' LEO as the leader knows it; consumers: the records visible to them; producers: those acknowledged",
 )

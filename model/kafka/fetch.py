@@ -10,10 +10,12 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.kafka.broker import CURRENT, FENCED, FORGOTTEN, KNOWN, UNTIL_EMPTY
+from leadline.model.kafka.broker import CURRENT, FENCED, FORGOTTEN, KNOWN, UNTIL_EMPTY, Replica
+from leadline.model.kafka.epochs import EpochEnd
 from leadline.model.kafka.follower import next_request, truncated, truncated_by_answer
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.isr import expanded
+from leadline.model.kafka.log_start import asks_for_offset, is_out_of_range, told_start
 from leadline.model.kafka.messages import (
     Diverging,
     EpochResponse,
@@ -22,6 +24,7 @@ from leadline.model.kafka.messages import (
     LateFetch,
     OffsetOutOfRange,
 )
+from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.state import Partition
 from leadline.model.quorum import NO_EPOCH, brokers
 
@@ -40,6 +43,9 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     records and the follower would not learn a new high watermark, the leader sends no response, and the request keeps
     waiting.
 
+    If the start of a log can move, a fetch offset outside of the leader's log is answered with OFFSET_OUT_OF_RANGE, and
+    the follower asks for the offset at which the leader's log ends (`deletion.handle_offsets_request`).
+
     If a late response has truncated the follower's log since the follower sent this request, the response to this
     request does not match the log. The follower then stops fetching until the next leader epoch.
     """
@@ -47,26 +53,57 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     if request is None:
         return
     source, protocol = state.replicas[leader], state.protocol
-    end = protocol.diverges(source, request, protocol.end_of_epoch)
+    end = _divergence(state, leader, request)
     if end is not None:
         told = source.high_watermark if protocol.learns_before_truncating else None
-        answer = attrs.evolve(state.replicas[follower], in_flight=Diverging(end.epoch, end.end_offset, told))
+        start = source.log.start_offset if protocol.learns_before_truncating and protocol.carries_starts else 0
+        answer = attrs.evolve(state.replicas[follower], in_flight=Diverging(end.epoch, end.end_offset, told, start))
         after = _looked_at(state, leader, follower, request) if protocol.counts_diverging else state
         yield after.with_replica(follower, answer)
         return
     log = source.log
+    if state.bounds.starts and (request.offset > log.end_offset or is_out_of_range(protocol, source, request)):
+        yield state.with_replica(follower, asks_for_offset(state.replicas[follower], earliest=False))
+        return
     if request.offset > log.end_offset:
         answer = attrs.evolve(state.replicas[follower], in_flight=OffsetOutOfRange(log.end_offset))
         yield state.with_replica(follower, answer)
         return
     after = _looked_at(state, leader, follower, request)
-    records = log.records[request.offset : request.offset + 1]
+    records = log.between(request.offset, request.offset + 1)
     told = protocol.tells(source, after.replicas[leader], bool(records))
     target = state.replicas[follower]
+    start = log.start_offset if protocol.carries_starts else 0
     if request.offset != target.log.end_offset:
         yield after.with_replica(follower, attrs.evolve(target, in_flight=None))
-    elif records or target.last_epoch == UNTIL_EMPTY or protocol.learns(request.offset, told) != target.high_watermark:
-        yield after.with_replica(follower, attrs.evolve(target, in_flight=FetchResponse(records, told)))
+    elif (
+        records
+        or target.last_epoch == UNTIL_EMPTY
+        or protocol.learns(request.offset, told) != target.high_watermark
+        or (state.bounds.starts and _is_news(protocol, target, request, start))
+    ):
+        yield after.with_replica(follower, attrs.evolve(target, in_flight=FetchResponse(records, told, start)))
+
+
+def _divergence(state: Partition, leader: int, request: FetchRequest) -> EpochEnd | None:
+    """Return where the follower's last epoch ends in a leader's log if the leader finds that the logs differ, or None.
+
+    A leader that first tests whether the fetch offset is below the start of its log does not compare such logs
+    (KAFKA-12996).
+    """
+    source, protocol = state.replicas[leader], state.protocol
+    if state.bounds.starts and protocol.tests_start_first and is_out_of_range(protocol, source, request):
+        return None
+    return protocol.diverges(source, request, protocol.end_of_epoch)
+
+
+def _is_news(protocol: Protocol, follower: Replica, request: FetchRequest, start: int) -> bool:
+    """Return whether an empty response tells a follower a new log start offset, or lets it tell its own.
+
+    In Kafka, a request waits at most `replica.fetch.wait.max.ms`, and the next one has the follower's new log start
+    offset.
+    """
+    return protocol.carries_starts and (start > follower.log.start_offset or request.start < follower.log.start_offset)
 
 
 @action(
@@ -85,8 +122,13 @@ def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partiti
         return
     if state.replicas[leader].remote_leos[follower] == request.offset:
         return
-    if state.protocol.diverges(state.replicas[leader], request, state.protocol.end_of_epoch) is None:
+    if _divergence(state, leader, request) is None and not _is_refused(state, leader, request):
         yield _looked_at(state, leader, follower, request)
+
+
+def _is_refused(state: Partition, leader: int, request: FetchRequest) -> bool:
+    """Return whether a leader answers a request with OFFSET_OUT_OF_RANGE because of the start of its log."""
+    return state.bounds.starts and is_out_of_range(state.protocol, state.replicas[leader], request)
 
 
 def handled_again(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
@@ -94,7 +136,7 @@ def handled_again(state: Partition, leader: int, follower: int) -> Iterator[Part
     request = _fetch_of(state, leader, follower)
     if request is None or state.replicas[leader].remote_leos[follower] != request.offset:
         return
-    if state.protocol.diverges(state.replicas[leader], request, state.protocol.end_of_epoch) is None:
+    if _divergence(state, leader, request) is None:
         yield _looked_at(state, leader, follower, request)
 
 
@@ -108,7 +150,7 @@ def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition
     """
     replica, protocol = state.replicas[follower], state.protocol
     match replica.in_flight:
-        case FetchResponse(records=records, high_watermark=told):
+        case FetchResponse(records=records, high_watermark=told, start=start):
             log = replica.log
             for record in records:
                 log = log.append(record)
@@ -121,13 +163,15 @@ def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition
                 last_epoch=FORGOTTEN if forgets else KNOWN,
                 empty_epoch=NO_EPOCH if records else replica.empty_epoch,
             )
+            if state.bounds.starts:
+                fetched = told_start(protocol, fetched, start)
         case OffsetOutOfRange() if protocol.exits_out_of_range and not state.bounds.unclean_leader_election:
             yield state.with_replica(
                 follower, replica.renewed(log=replica.log, high_watermark=replica.high_watermark, up=False)
             )
             return
         case OffsetOutOfRange(end_offset=end_offset):
-            fetched = attrs.evolve(truncated(replica, end_offset), last_epoch=KNOWN)
+            fetched = attrs.evolve(truncated(protocol, replica, end_offset), last_epoch=KNOWN)
         case Diverging(epoch=epoch, end_offset=end_offset, high_watermark=None):
             answer = EpochResponse(epoch, end_offset)
             fetched, _ = truncated_by_answer(protocol, replica, answer)
@@ -147,10 +191,12 @@ def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partiti
     """Up to 3.4.0, a follower adopts the leader's high watermark before it truncates its log (KAFKA-14704)."""
     replica = state.replicas[follower]
     match replica.in_flight:
-        case Diverging(high_watermark=int(told)) as response:
+        case Diverging(high_watermark=int(told), start=start) as response:
             watermark = state.protocol.learns(replica.log.end_offset, told)
-            heard = attrs.evolve(response, high_watermark=None)
-            yield state.with_replica(follower, attrs.evolve(replica, high_watermark=watermark, in_flight=heard))
+            heard = attrs.evolve(response, high_watermark=None, start=0)
+            knows = attrs.evolve(replica, high_watermark=watermark, in_flight=heard)
+            knows = told_start(state.protocol, knows, start) if state.bounds.starts else knows
+            yield state.with_replica(follower, knows)
 
 
 @action(
@@ -216,7 +262,10 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
     if late.restarted and protocol.refuses_earlier_life and state.registrations[follower].status != FENCED:
         yield handled
         return
-    if request.offset > source.log.end_offset or protocol.diverges(source, request, protocol.end_of_epoch) is not None:
+    if request.offset > source.log.end_offset or _divergence(state, leader, request) is not None:
+        yield handled
+        return
+    if _is_refused(state, leader, request):
         yield handled
         return
     yield _looked_at(handled, leader, follower, request, outdated=late.restarted)
@@ -234,6 +283,7 @@ def may_join_by_fetching_again(state: Partition, leader: int, follower: int) -> 
     request, replica = _fetch_of(state, leader, follower), state.replicas[leader]
     return (
         request is not None
+        and not _is_refused(state, leader, request)
         and request.offset == replica.log.end_offset == replica.remote_leos[follower]
         and replica.metadata == CURRENT
         and _joins(state, leader, follower, request)
@@ -305,6 +355,9 @@ def _looked_at(
     if leos[follower] != offset:
         leos = (*leos[:follower], offset, *leos[follower + 1 :])
         replica = attrs.evolve(replica, remote_leos=leos)
+    if state.bounds.starts and replica.remote_starts[follower] != request.start:
+        starts = (*replica.remote_starts[:follower], request.start, *replica.remote_starts[follower + 1 :])
+        replica = attrs.evolve(replica, remote_starts=starts)
     if state.protocol.waits_for_caught_up and follower not in replica.isr and request.offset >= replica.log.end_offset:
         replica = attrs.evolve(replica, caught_up=replica.caught_up | {follower})
     if joins:

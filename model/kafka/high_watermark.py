@@ -6,6 +6,7 @@ import attrs
 
 from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.consume import exposed_by
+from leadline.model.kafka.log_start import is_stuck
 from leadline.model.kafka.state import P, Partition, Promise
 from leadline.model.quorum import NO_EPOCH
 
@@ -23,6 +24,8 @@ def with_leader(state: P, leader: int, replica: Replica) -> P:
         replica: the leader's replica, whose log, ISR or remote log end offsets may have changed.
     """
     if not state.protocol.may_raise(replica, state.bounds):
+        return state.with_replica(leader, replica)
+    if state.bounds.starts and is_stuck(state.protocol, replica):
         return state.with_replica(leader, replica)
     watermark = smallest_leo(state, leader, replica)
     if watermark <= replica.high_watermark:
@@ -70,7 +73,7 @@ def waiting(replica: Replica, first: int) -> int:
     """
     if first == NO_EPOCH:
         return NO_EPOCH
-    epochs = [record.epoch for record in replica.log.records[replica.high_watermark :]]
+    epochs = [record.epoch for record in replica.log.between(replica.high_watermark, replica.log.end_offset)]
     return min((epoch for epoch in epochs if first <= epoch < replica.epoch), default=NO_EPOCH)
 
 
@@ -89,6 +92,7 @@ def _acknowledged(state: Partition, leader: Replica, high_watermark: int) -> tup
     if len(leader.maximal_isr) < state.protocol.min_isr(leader, state.bounds):
         return state.acked
     first = leader.epoch if leader.waits_from == NO_EPOCH else leader.waits_from
-    passed = [(offset, leader.log[offset]) for offset in range(leader.high_watermark, high_watermark)]
+    first_passed = max(leader.high_watermark, leader.log.start_offset)
+    passed = [(offset, leader.log[offset]) for offset in range(first_passed, high_watermark)]
     new = [Promise(record, offset, leader.epoch) for offset, record in passed if first <= record.epoch <= leader.epoch]
     return (*state.acked, *new)

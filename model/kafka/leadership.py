@@ -11,6 +11,7 @@ from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.broker import BEHIND, CURRENT, KNOWN, SHUTTING_DOWN, UNKNOWN_OFFSET, UNTIL_EMPTY, Replica
 from leadline.model.kafka.follower import next_request, truncated
 from leadline.model.kafka.high_watermark import waiting, with_leader
+from leadline.model.kafka.log_start import leads_with
 from leadline.model.kafka.messages import Diverging, EpochRequest, FetchRequest, FetchResponse, OffsetOutOfRange
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.state import P, Partition
@@ -82,6 +83,9 @@ def leader_of(
         old_answer=_waits_for_old_answer(state, broker),
         caught_up=frozenset(),
     )
+    if state.bounds.starts:
+        starts = before.remote_starts if before.leader == broker else (UNKNOWN_OFFSET,) * state.bounds.brokers
+        leading = leads_with(state.protocol, attrs.evolve(leading, remote_starts=starts))
     return attrs.evolve(leading, waits_from=waiting(leading, _waited_from(state, broker)))
 
 
@@ -195,10 +199,11 @@ def follower_of(state: Partition, broker: int, epoch: int, leader: int, elected:
         late_response=replica.late_response,
         empty_epoch=_remembered(state, broker),
         old_min_isr=replica.old_min_isr,
+        dead_fetchers=replica.dead_fetchers,
     )
     if protocol.forgets_last_epoch and replica.log.end_offset > 0:
         following = attrs.evolve(following, last_epoch=UNTIL_EMPTY)
-    following = truncated(following, protocol.truncates_first_to(following))
+    following = truncated(protocol, following, protocol.truncates_first_to(following))
     if state.registrations[broker].status == SHUTTING_DOWN:
         return following
     return attrs.evolve(following, in_flight=next_request(protocol, following, asks=True))

@@ -23,36 +23,79 @@ class FetchRequest:
         offset: the fetch offset, which is the follower's log end offset.
         last_epoch: the leader epoch of the follower's last record (KIP-595), or None in earlier releases and for an
             empty log.
+        start: the follower's log start offset (KIP-107), or 0 in earlier releases.
     """
 
     leader: int
     epoch: int
     offset: int
     last_epoch: int | None = None
+    start: int = 0
 
     def __str__(self) -> str:
-        return f"fetch {self.offset}" + ("" if self.last_epoch is None else f" after epoch {self.last_epoch}")
+        after = "" if self.last_epoch is None else f" after epoch {self.last_epoch}"
+        return f"fetch {self.offset}{after}{_start(self.start)}"
 
 
 @attrs.frozen(cache_hash=True)
 class FetchResponse:
-    """A fetch response, with at most one record and the leader's high watermark."""
+    """A fetch response, with at most one record, the leader's high watermark, and its log start offset (KIP-107)."""
 
     records: tuple[Record, ...]
     high_watermark: int
+    start: int = 0
 
     def __str__(self) -> str:
-        return f"{' '.join(map(str, self.records)) or 'nothing'}, HW {self.high_watermark}"
+        return f"{' '.join(map(str, self.records)) or 'nothing'}, HW {self.high_watermark}{_start(self.start)}"
 
 
 @attrs.frozen(cache_hash=True)
 class OffsetOutOfRange:
-    """The response to a fetch request whose offset is beyond the leader's log. It gives the leader's log end offset."""
+    """The response to a fetch request whose offset is beyond the leader's log. It gives the leader's log end offset.
+
+    If the start of a log can move, it is the response to the `OffsetsRequest` for this offset.
+    """
 
     end_offset: int
 
     def __str__(self) -> str:
         return f"LEO {self.end_offset}"
+
+
+@attrs.frozen(cache_hash=True)
+class OffsetsRequest:
+    """The ListOffsets request of a follower whose fetch offset is out of its leader's range.
+
+    Attributes:
+        leader: the broker to which the request is sent.
+        epoch: the leader epoch of the follower. Only leaders with KIP-320 check it.
+        earliest: whether the follower asks for the leader's log start offset, and not for its log end offset.
+    """
+
+    leader: int
+    epoch: int
+    earliest: bool = False
+
+    def __str__(self) -> str:
+        return f"{'earliest' if self.earliest else 'latest'} offset?"
+
+
+@attrs.frozen(cache_hash=True)
+class EarliestOffset:
+    """The response to an `OffsetsRequest` for the leader's log start offset."""
+
+    start: int
+
+    def __str__(self) -> str:
+        return f"log starts at {self.start}"
+
+
+@attrs.frozen(cache_hash=True)
+class Failed:
+    """Stands in place of a request: an error has ended the fetching of this partition."""
+
+    def __str__(self) -> str:
+        return "failed"
 
 
 @attrs.frozen(cache_hash=True)
@@ -63,15 +106,17 @@ class Diverging:
         epoch: the largest epoch in the leader's log that is not greater than the epoch of the follower's last record.
         end_offset: the end offset of this epoch in the leader's log.
         high_watermark: the leader's high watermark if followers adopt it before they truncate (KAFKA-14704), or None.
+        start: the leader's log start offset, which followers adopt together with the high watermark.
     """
 
     epoch: int
     end_offset: int
     high_watermark: int | None = None
+    start: int = 0
 
     def __str__(self) -> str:
         watermark = "" if self.high_watermark is None else f", HW {self.high_watermark}"
-        return f"diverging: epoch {self.epoch} ends at {self.end_offset}{watermark}"
+        return f"diverging: epoch {self.epoch} ends at {self.end_offset}{watermark}{_start(self.start)}"
 
 
 @attrs.frozen(cache_hash=True)
@@ -109,7 +154,21 @@ class EpochResponse:
         return f"epoch {self.epoch}: {'?' if self.end_offset is None else self.end_offset}"
 
 
-Message = FetchRequest | FetchResponse | OffsetOutOfRange | Diverging | EpochRequest | EpochResponse
+Message = (
+    FetchRequest
+    | FetchResponse
+    | OffsetOutOfRange
+    | Diverging
+    | EpochRequest
+    | EpochResponse
+    | OffsetsRequest
+    | EarliestOffset
+    | Failed
+)
+
+
+def _start(offset: int) -> str:
+    return f", log starts at {offset}" if offset else ""
 
 
 @attrs.frozen(cache_hash=True)

@@ -5,8 +5,8 @@ each mistake. `rules` contains the values that releases have had, whether right 
 further mistakes: a high watermark that is too high by one, a high watermark that advances with a majority of the ISR,
 and requests that are applied twice.
 
-Some mistakes are missing because the model has no reassignment with ZooKeeper (KAFKA-9672), no log start offsets
-(KAFKA-12996) and no topic ids (KAFKA-14190). It also has no stale responses of a controller (KAFKA-14154). Others are
+Some mistakes are missing because the model has no reassignment with ZooKeeper (KAFKA-9672) and no topic ids
+(KAFKA-14190). It also has no stale responses of a controller (KAFKA-14154). Others are
 missing because mutants are not checked for liveness: a high watermark, an ISR or a truncation that is stuck
 (KAFKA-13091, KAFKA-12686, KAFKA-10706), and a follower that leaves and joins the ISR repeatedly (KAFKA-19996).
 """
@@ -548,6 +548,7 @@ ONLY_WITH: Mapping[str, tuple[str, str]] = {
 
 _PUT_BACK = "its bound is 0 by default: `leadline bugs` puts it back, and a search finds the loss again"
 _IN_TESTS = "its bound is 0 by default: tests/model/test_kafka_kraft.py has a behaviour for each of its values"
+_OF_STARTS = "its bound is 0 by default: tests/model/test_log_starts.py has a behaviour for each of its values"
 _PROGRESS = "it only keeps a partition from making progress, which no invariant notices"
 
 NOT_MUTATED: Mapping[str, str] = {
@@ -565,6 +566,12 @@ NOT_MUTATED: Mapping[str, str] = {
     "min_isr_setting": _PUT_BACK,
     "elr_min_isr": _PUT_BACK,
     "late_fetch": "the mistake earlier-life-counted is this mutant, with the bound that it needs",
+    "log_start": _OF_STARTS,
+    "retention": _PUT_BACK,
+    "low_hw": _PUT_BACK,
+    "start_test": _PUT_BACK,
+    "response_start": _PUT_BACK,
+    "fetch_failure": _OF_STARTS,
     "empty_epoch": _PROGRESS,
     "isr_answer": _PROGRESS,
     "isr_pending": _PROGRESS,

@@ -17,6 +17,11 @@ from leadline.model.kafka.messages import EpochResponse, FetchRequest
 from leadline.model.log import Log
 from leadline.model.quorum import NO_EPOCH, Quorum
 
+UNKNOWN = "unknown"
+AT_START = "start-of-leader"
+KEPT = "kept"
+AT_ONCE = "start"
+
 EpochLookup = Callable[[Log, int | None, int], EpochEnd | None]
 """A function that looks up the end of an epoch in the leader epoch cache of a log.
 
@@ -144,6 +149,17 @@ class Protocol:
         counts_first_partition: whether the controller compares `min.insync.replicas` with the number of replicas of the
             topic's first partition, instead of the partition's own.
         refuses_earlier_life: whether a leader rejects a fetch request that a broker sent before it restarted.
+        carries_starts: whether fetch requests and responses contain log start offsets, and leaders accept DeleteRecords
+            requests.
+        retains_up_to: returns the largest log start offset to which the retention of a broker may advance. The argument
+            is its replica.
+        low_hw: what becomes of a high watermark below the start of the log: it becomes `UNKNOWN` or the start
+            (`AT_START`) when the broker leads; it becomes the start when the broker next learns a high watermark
+            (`KEPT`), or at once (`AT_ONCE`).
+        tests_start_first: whether a leader tests if a fetch offset is below the start of its log before it tests if the
+            logs differ.
+        reads_start_again: whether a leader reads its high watermark and log start offset again after the records.
+        fails_whole_fetcher: whether an error in fetching ends the thread that fetches from a leader.
     """
 
     name: str
@@ -211,6 +227,12 @@ class Protocol:
     learns_settings_late: bool
     counts_first_partition: bool
     refuses_earlier_life: bool
+    carries_starts: bool
+    retains_up_to: Callable[[Replica], int]
+    low_hw: str
+    tests_start_first: bool
+    reads_start_again: bool
+    fails_whole_fetcher: bool
 
 
 # --- truncation ---------------------------------------------------------------------------------------------
@@ -401,6 +423,11 @@ def any_older(high_watermark: int) -> range:
     `replica.high.watermark.checkpoint.interval.ms`.
     """
     return range(high_watermark, -1, -1)
+
+
+def up_to_the_high_watermark(replica: Replica) -> int:
+    """KAFKA-5634: retention deletes no record above the high watermark."""
+    return replica.high_watermark
 
 
 def at_any_time(leader: Replica) -> bool:

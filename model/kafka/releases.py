@@ -8,6 +8,7 @@ its default configuration.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import attrs
 
@@ -23,6 +24,20 @@ CAVEATS = {
     "claimed of its log directories",
 }
 """What a published release does that the model does not have, and other releases with the same rules do not do."""
+
+RULES_OF_STARTS: Mapping[str, Mapping[str, str]] = {
+    "0.11.0.1": {"retention": "high-watermark"},
+    "1.0.0": {"response_start": "after-records"},
+    "1.0.2": {"response_start": "with-records", "low_hw": "start-of-leader"},
+    "1.1.0": {"response_start": "after-records"},
+    "1.1.1": {"response_start": "with-records"},
+    "2.3.0": {"fetch_failure": "partition"},
+    "2.4.1": {"low_hw": "start"},
+}
+"""The rules that changed between two releases of one column, by the release since which they have the new value.
+
+A column has the rules of its first release. These rules have an effect only if the start of a log can move
+(`Bounds.starts`): otherwise, all releases of a column behave alike."""
 
 ZOOKEEPER = "ZooKeeper"
 KRAFT = "KRaft"
@@ -61,6 +76,17 @@ class Column(RuleColumn):
     def span(self) -> str:
         """The range of releases with these rules, such as ``3.7.0 to 3.8.1``, or an empty string for a design."""
         return span(self.versions)
+
+    def changed_within(self, version: str) -> dict[str, str]:
+        """Return the rules that a release of this column has with a different value, if the start of a log can move.
+
+        Parameters:
+            version: the release. If it is not one of this column, no rule differs.
+        """
+        changed: dict[str, str] = {}
+        for each in self.versions[: self.versions.index(version) + 1] if version in self.versions else ():
+            changed |= RULES_OF_STARTS.get(each, {})
+        return {rule: value for rule, value in changed.items() if self.values[rule] != value}
 
     @property
     def note(self) -> str:
@@ -141,6 +167,12 @@ HW_TRUNCATION = Column(
         "unclean_election": "configured",
         "list_offsets": "at-any-time",
         "follower_reads": "no",
+        "log_start": "carried",
+        "retention": "high-watermark",
+        "low_hw": "start",
+        "start_test": "first",
+        "response_start": "with-records",
+        "fetch_failure": "partition",
     },
 )
 KIP_101 = _after(
@@ -186,6 +218,10 @@ _0_10_2 = Column(
         "bounce": "missed",
         "late_requests": "obeyed",
         "elections": "at-once",
+        "log_start": "own",
+        "retention": "log-end",
+        "low_hw": "unknown",
+        "fetch_failure": "thread",
     },
 )
 _0_11 = _defaults(
@@ -195,6 +231,7 @@ _0_11 = _defaults(
         "Kafka 0.11, 1.0 and 1.1: leader epochs (KIP-101)",
         between("0.11.0.0", "1.1.1"),
         truncation="epoch-end",
+        log_start="carried",
     ),
     unclean_leader_election=False,
 )
@@ -204,6 +241,8 @@ _2_0_0 = _after(
     "Kafka 2.0.0: logs that differ after fast leader changes are truncated (KIP-279)",
     between("2.0.0", "2.0.0"),
     truncation="epoch-and-end",
+    retention="high-watermark",
+    low_hw="start-of-leader",
 )
 _2_0_1 = _after(
     _2_0_0,
@@ -244,6 +283,8 @@ _2_4 = _after(
     "Kafka 2.4: consumers read from followers (KIP-392)",
     between("2.4.0", "2.4.1"),
     follower_reads="yes",
+    low_hw="kept",
+    fetch_failure="partition",
 )
 _2_5 = _after(
     _2_4,
@@ -251,6 +292,7 @@ _2_5 = _after(
     "Kafka 2.5.0 to 2.6.0: fetch sessions keep the leader epochs of requests",
     between("2.5.0", "2.6.0"),
     fetch_session="epoch-kept",
+    low_hw="start",
 )
 _2_6_1 = _after(
     _2_5,
@@ -268,6 +310,7 @@ _2_7 = _after(
     isr_answer="ignored",
     isr_pending="dropped",
     diverging_fetch="counted",
+    start_test="after-divergence",
 )
 _2_7_2 = _after(
     _2_7,
@@ -275,6 +318,7 @@ _2_7_2 = _after(
     "Kafka 2.7.2: offsets of diverging fetches are not counted, but its own followers send none",
     between("2.7.2", "2.7.2"),
     diverging_fetch="ignored",
+    start_test="first",
 )
 _2_8 = _after(
     _2_7,
@@ -292,6 +336,7 @@ _2_8_1 = _after(
     between("2.8.1", "2.8.2"),
     diverging_fetch="ignored",
     late_diverging="ignored",
+    start_test="first",
 )
 _3_0 = _defaults(
     _after(

@@ -808,6 +808,118 @@ RULES = (
         ),
         chosen_by="the operator, by replica.selector.class",
     ),
+    Rule(
+        "log_start",
+        "what a leader and its followers tell each other of the starts of their logs",
+        (
+            Value(
+                "own",
+                "nothing: each replica has its own, and records are deleted only by retention",
+                "before KIP-107",
+                {"carries_starts": False},
+            ),
+            Value(
+                "carried",
+                "their log start offsets, in fetch requests and responses; so an operator can delete records "
+                "(DeleteRecords) and learns when all replicas have done so",
+                "KIP-107, KAFKA-4586",
+                {"carries_starts": True},
+            ),
+        ),
+    ),
+    Rule(
+        "retention",
+        "up to where retention deletes records",
+        (
+            Value(
+                "log-end",
+                "up to the log end offset, replicated or not",
+                "0.10.2 and 0.11.0.0; fixed by KAFKA-5634",
+                {"retains_up_to": does.own_log_end},
+            ),
+            Value(
+                "high-watermark",
+                "up to the high watermark of the replica",
+                "KAFKA-5634",
+                {"retains_up_to": does.up_to_the_high_watermark},
+            ),
+        ),
+    ),
+    Rule(
+        "low_hw",
+        "what becomes of a high watermark that is below the start of the log",
+        (
+            Value(
+                "unknown",
+                "it is unknown (-1) when the broker becomes the leader",
+                "up to 1.0.1: Replica.convertHWToLocalOffsetMetadata; fixed by KAFKA-3978",
+                {"low_hw": does.UNKNOWN},
+            ),
+            Value(
+                "start-of-leader",
+                "it becomes the log start offset when the broker becomes the leader",
+                "KAFKA-3978; 1.0.2, and 1.1.0 to 2.3",
+                {"low_hw": does.AT_START},
+            ),
+            Value(
+                "kept",
+                "it becomes the log start offset when the broker next learns a high watermark; a leader that has "
+                "removed its whole log before keeps it, and cannot serve fetches",
+                "2.4.0: Log.updateHighWatermark, Log.truncateFullyAndStartAt; fixed by KAFKA-9491",
+                {"low_hw": does.KEPT},
+            ),
+            Value(
+                "start",
+                "it becomes the log start offset at once, also when a replica removes its whole log",
+                "KAFKA-9491: Log.updateLogStartOffset",
+                {"low_hw": does.AT_ONCE},
+            ),
+        ),
+    ),
+    Rule(
+        "start_test",
+        "when a leader tests whether a fetch offset is below the start of its log",
+        (
+            Value(
+                "after-divergence",
+                "only if the logs do not differ; so a diverging response carries a start that the follower cannot take",
+                "2.7.0, 2.7.1 and 2.8.0; fixed by KAFKA-12996",
+                {"tests_start_first": False},
+            ),
+            Value("first", "first", "KAFKA-12996; 2.6 and before have only this test", {"tests_start_first": True}),
+        ),
+    ),
+    Rule(
+        "response_start",
+        "when a leader reads the high watermark and the log start offset of a fetch response",
+        (
+            Value(
+                "after-records",
+                "again after the records, so that they may be beyond the end of what it sends",
+                "1.0.0, 1.0.1 and 1.1.0: LogReadResult.updateLeaderReplicaInfo; fixed by KAFKA-7104",
+                {"reads_start_again": True},
+            ),
+            Value("with-records", "before the records", "KAFKA-7104", {"reads_start_again": False}),
+        ),
+    ),
+    Rule(
+        "fetch_failure",
+        "what an error ends that a follower meets in a fetch response",
+        (
+            Value(
+                "thread",
+                "the thread that fetches from this leader, until the broker restarts",
+                "before KIP-461: AbstractFetcherThread.processFetchRequest, 2.2.0",
+                {"fails_whole_fetcher": True},
+            ),
+            Value(
+                "partition",
+                "the fetching of this partition, until the next leader epoch",
+                "KIP-461, KAFKA-8346",
+                {"fails_whole_fetcher": False},
+            ),
+        ),
+    ),
 )
 """The rules in which releases differ."""
 

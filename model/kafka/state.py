@@ -16,7 +16,7 @@ from leadline.checker.state import component, constant, history
 from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
 from leadline.model.kafka.broker import ACTIVE, SHUTTING_DOWN, UNKNOWN_OFFSET, Registration, Replica
-from leadline.model.kafka.messages import Diverging, FetchRequest, LateFetch
+from leadline.model.kafka.messages import Diverging, Failed, FetchRequest, LateFetch
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.leadership import Leadership
 from leadline.model.log import Record
@@ -63,8 +63,12 @@ class Partition(Leadership[Replica]):
 
     Attributes:
         next_value: the value of the next record that a producer writes.
-        exposed: the records that consumers have been able to read so far, in the order of offsets.
+        exposed: the records that consumers have been able to read so far, at each offset the first one. They are in
+            the order in which they could be read.
         acked: the records that were acknowledged to producers, in the order of acknowledgement.
+        deletable: the offset below which an operator has asked to delete records, or retention has deleted them on a
+            broker. Below it, records need not survive.
+        deleted: the offset below which records are deleted, as a leader has answered to a DeleteRecords request.
         spent: how often each perturbation has happened.
         quorum: the true leader, leader epoch and ISR. There is no leader after the controller has noticed that the
             leader failed.
@@ -82,6 +86,8 @@ class Partition(Leadership[Replica]):
     next_value: int
     exposed: tuple[Promise, ...] = history(blank=NOT_KEPT)
     acked: tuple[Promise, ...] = history(blank=())
+    deletable: int = history(blank=0)
+    deleted: int = history(blank=0)
     spent: Spent = component()
     quorum: Quorum = component()
     assignment: Assignment = component()
@@ -123,7 +129,7 @@ class Partition(Leadership[Replica]):
         response in flight (KIP-595).
         """
         match follower.in_flight:
-            case Diverging():
+            case Diverging() | Failed():
                 return True
             case FetchRequest(leader=leader, epoch=epoch) as request:
                 leading = attrs.evolve(self.replicas[leader], epoch=epoch)
@@ -218,6 +224,7 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
         leader=PREFERRED,
         isr=assigned,
         remote_leos=remote_leos,
+        remote_starts=remote_leos if bounds.starts else (),
         assigned=assigned if bounds.moves else None,
         old_min_isr=bounds.min_isr_raises > 0,
     )
@@ -229,6 +236,8 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
         next_value=0,
         exposed=(),
         acked=(),
+        deletable=0,
+        deleted=0,
         spent=Spent(),
         quorum=Quorum(leader=PREFERRED, epoch=0, isr=assigned),
         assignment=Assignment(replicas),

@@ -38,18 +38,28 @@ def too_early(spec: Spec[Any]) -> str:
 
 
 def refuse_unclaimed(spec: Spec[Any]) -> None:
-    """Refuse failures of log directories in a release that does more with them than the model.
+    """Refuse failures of log directories in a release that does more with them than the model, and moving starts of
+    logs in a release that follows other rules for them than the first release of its column.
 
     Raises:
-        LeadlineError: if the bounds of the spec have such failures.
+        LeadlineError: if the bounds of the spec have such failures or moving starts.
     """
-    if spec.column is None or not isinstance(spec.bounds, Bounds) or not spec.bounds.lost_directories:
+    if spec.column is None or not isinstance(spec.bounds, Bounds):
         return
-    from leadline.model.kafka.releases import CAVEATS
+    from leadline.model.kafka.published import known_like
+    from leadline.model.kafka.releases import CAVEATS, Column
 
-    release = spec.name.removeprefix("kafka/")
-    if release in CAVEATS:
+    release = spec.name.removeprefix("kafka/").partition("+")[0]
+    if spec.bounds.lost_directories and release in CAVEATS:
         raise LeadlineError(f"{spec.name} with lost_directories={spec.bounds.lost_directories}: {CAVEATS[release]}")
+    if not spec.bounds.starts or not isinstance(spec.column, Column):
+        return
+    version = next(iter(known_like(release)), release) if release.count(".") == 1 else release
+    other = spec.column.changed_within(version)
+    if other:
+        first = spec.column.versions[0]
+        rules = "+".join(f"{rule}={value}" for rule, value in other.items())
+        raise LeadlineError(f"{spec.name} with deletes or retentions: {version} differs from {first}; add +{rules}")
 
 
 def too_few_brokers(spec: Spec[Any]) -> str:

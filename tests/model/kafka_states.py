@@ -78,6 +78,8 @@ def partition(
     requests: dict[int, tuple[int | None, Iterable[int]]] | None = None,
     exposed: Iterable[Promise] = (),
     acked: Iterable[Promise] = (),
+    deletable: int = 0,
+    deleted: int = 0,
     elr: Iterable[int] = (),
     fenced: Iterable[int] = (),
     spent: Spent = Spent(),  # noqa: B008
@@ -94,6 +96,8 @@ def partition(
         next_value=max(values, default=-1) + 1,
         exposed=tuple(exposed),
         acked=tuple(acked),
+        deletable=deletable,
+        deleted=deleted,
         spent=spent,
         quorum=Quorum(leader, epoch, frozenset(isr), frozenset(elr)),
         assignment=Assignment(tuple(range(bounds.brokers))),

@@ -268,7 +268,7 @@ def test_kip_279_truncates_to_where_both_end_the_epoch(
     ],
 )
 def test_truncation_takes_the_high_watermark_with_it(drawn: str, offset: int, left: str) -> None:
-    after = truncated(follows(1, drawn, in_flight=EpochResponse(0, offset)), offset)
+    after = truncated(KIP_320, follows(1, drawn, in_flight=EpochResponse(0, offset)), offset)
     assert after == follows(1, left, in_flight=EpochResponse(0, offset))
 
 

@@ -9,18 +9,37 @@ import pytest
 
 from leadline.checker import Property, Verdict
 from leadline.checker.engines.compiled import explore
-from leadline.invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
+from leadline.invariants import (
+    candidates,
+    deletion,
+    durability,
+    followers,
+    leadership,
+    logs,
+    promises,
+    watermarks,
+    witnesses,
+)
 from leadline.invariants.catalog import CATALOG
 from leadline.invariants.families.kafka import PROPERTIES as KAFKA_PROPERTIES
 from leadline.model.kafka.bounds import Spent
-from leadline.model.kafka.messages import EpochRequest, EpochResponse, OffsetOutOfRange, Proposal
+from leadline.model.kafka.broker import Replica
+from leadline.model.kafka.messages import EpochRequest, EpochResponse, Failed, OffsetOutOfRange, Proposal
 from leadline.model.kafka.state import Partition
+from leadline.model.log import Log, empty_from
 from tests.model.kafka_states import OF_RELEASE, ROOMY, down, follows, leads, partition, told
 from tests.suite.samples import sampled
 
 RPC = [name for name in CATALOG if name.startswith("rpc/")]
 READ = [told("m0@0", 0, epoch=0)]
 PROMISED: dict[str, Any] = {"acked": READ, "bounds": attrs.evolve(ROOMY, acks="all")}
+DELETING = attrs.evolve(ROOMY, deletes=1)
+STARTED = empty_from(1)
+
+
+def with_log(replica: Replica, log: Log, **fields: Any) -> Replica:
+    return attrs.evolve(replica, log=log, **fields)
+
 
 ACCEPTED: list[tuple[str, Property, Partition]] = [
     ("the leader has it", promises.committed_never_lost, partition(leads(0, "m0@0 ┃"), exposed=READ)),
@@ -36,6 +55,12 @@ ACCEPTED: list[tuple[str, Property, Partition]] = [
         "who lacks it leads in the same epoch, not in a later one",
         promises.committed_never_lost,
         partition(leads(0, "┃"), exposed=READ),
+    ),
+    ("it is deleted", promises.committed_never_lost, partition(leads(0, "┃", epoch=1), exposed=READ, deletable=1)),
+    (
+        "it is deleted",
+        candidates.leader_candidates_complete,
+        partition(leads(0, "┃", epoch=1), follows(0, "┃"), exposed=READ, deletable=1),
     ),
     ("acknowledged, not readable", promises.committed_never_lost, partition(leads(0, "┃", epoch=1), acked=READ)),
     ("a later leader has it", promises.acked_never_lost, partition(leads(0, "┃ m0@0", epoch=1), acked=READ)),
@@ -75,6 +100,17 @@ ACCEPTED: list[tuple[str, Property, Partition]] = [
     ),
     ("a zombie may not know", candidates.quorum_in_maximal_isr, partition(leads(0, "┃", isr=[0]), leader=0, epoch=1)),
     ("replicas", candidates.isr_within_replicas, partition(leads(0, "┃"), follows(0, "┃"))),
+    (
+        "only the members of the ISR that were killed had deleted it",
+        deletion.deleted_not_read_again,
+        partition(leads(0, "m0@0 ┃", isr=[0]), with_log(follows(0, "┃"), STARTED), isr=[0], deleted=1),
+    ),
+    (
+        "a leader of an empty log",
+        deletion.leader_hw_from_start,
+        partition(with_log(leads(0, "┃"), STARTED, high_watermark=1), follows(0, "┃"), bounds=DELETING),
+    ),
+    ("a follower that fetches", deletion.followers_go_on, partition(leads(0, "┃"), follows(0, "┃"), bounds=DELETING)),
     ("apart", candidates.isr_and_elr_disjoint, partition(leads(0, "┃"), down("┃"), isr=[0], elr=[1])),
     ("the last one", candidates.isr_members_active, partition(leads(0, "┃"), isr=[0], fenced=[0])),
     ("out of the ISR", candidates.isr_members_active, partition(leads(0, "┃"), follows(0, "┃"), isr=[0], fenced=[1])),
@@ -200,6 +236,25 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         "the controller would elect 0 1, but broker 0 waits only for 0",
     ),
     ("a stranger", candidates.isr_within_replicas, partition(leads(0, "┃"), isr=[0, 7]), ""),
+    (
+        "a member of the ISR has deleted it",
+        deletion.deleted_not_read_again,
+        partition(leads(0, "m0@0 ┃"), with_log(follows(0, "┃"), STARTED), deleted=1),
+        "the records below offset 1 are deleted, as a leader has answered; broker 0 leads with a log that starts at 0 "
+        "and has m0@0 there",
+    ),
+    (
+        "a leader that has removed its whole log",
+        deletion.leader_hw_from_start,
+        partition(with_log(leads(0, "┃"), STARTED), follows(0, "┃"), bounds=DELETING),
+        "broker 0 leads with high watermark 0, but its log starts at 1",
+    ),
+    (
+        "a failed follower",
+        deletion.followers_go_on,
+        partition(leads(0, "┃"), follows(0, "┃", in_flight=Failed()), bounds=DELETING),
+        "broker 1 has stopped fetching from broker 0",
+    ),
     ("in both", candidates.isr_and_elr_disjoint, partition(leads(0, "┃"), isr=[0, 1], elr=[1]), ""),
     (
         "a fenced member",

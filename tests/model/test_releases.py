@@ -11,7 +11,7 @@ from leadline.checker.errors import SpecError
 from leadline.invariants.catalog import CATALOG, find
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.published import PUBLISHED
-from leadline.model.kafka.releases import COLUMNS, DESIGNS, RELEASES, Column, column_of
+from leadline.model.kafka.releases import COLUMNS, DESIGNS, RELEASES, RULES_OF_STARTS, Column, column_of
 from leadline.model.kafka.rules import RULES, TABLE
 from tests.suite.command import call
 
@@ -42,6 +42,7 @@ def test_every_value_is_that_of_a_column_or_says_why_not() -> None:
         for rule in RULES
         for value in rule.values
         if all(column.values[rule.name] != value.name for column in COLUMNS)
+        and all(within.get(rule.name) != value.name for within in RULES_OF_STARTS.values())
     }
     assert unused == {
         ("response_hw", "new"),

@@ -56,6 +56,9 @@ NOT_ON_DISKS = {
     "isr_within_replicas": "it compares what the controllers decided, which the audit takes as given",
     "reassignment_as_asked": "no controller writes down what an operator has asked for",
     "added_or_removed": "the audit takes what the controllers decided as given",
+    "deleted_not_read_again": "no broker writes down which deletions it has answered",
+    "leader_hw_from_start": "a broker that loads a log raises its high watermark to the start, and the audit checks it",
+    "followers_go_on": "what ends a fetcher is in the memory of a broker",
     "isr_and_elr_disjoint": "it compares what the controllers decided, which the audit takes as given",
     **{item.name: "the audit does not read transactions" for item in TXN_PROPERTIES if not item.kind.is_witness},
     **{

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import attrs
+import pytest
 
+from leadline.checker.errors import LeadlineError
 from leadline.invariants.families.kafka import KAFKA
 from leadline.model.kafka.mistakes import one_below_the_high_watermark
 from leadline.model.kafka.releases import column_of
-from leadline.reports.kafka.known_bugs import too_few_brokers
+from leadline.reports.kafka.known_bugs import refuse_unclaimed, too_few_brokers
 from leadline.reports.loading import load_spec
 from tests.suite.command import call
 
@@ -42,6 +45,28 @@ def test_the_warning_stands_beside_the_verdict(tmp_path: Path) -> None:
     bounds = "records=1,max_epoch=0,crashes=0,min_insync_replicas=2"
     run = call("explore", "kafka/4.3+isr_join=high-watermark", "-b", bounds, "-i", "weak_isr", folder=tmp_path)
     assert f"holds: every reachable state was searched; {SAID}" in run.out.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("release", "added"),
+    [
+        ("kafka/2.4.1", "low_hw=start"),
+        ("kafka/2.3", "fetch_failure=partition"),
+        ("kafka/1.1.0", "retention=high-watermark+response_start=after-records+low_hw=start-of-leader"),
+        ("kafka/1.1.1", "retention=high-watermark+low_hw=start-of-leader"),
+    ],
+)
+def test_a_release_with_other_rules_for_starts_than_its_column_is_refused(release: str, added: str) -> None:
+    starts = {"deletes": 1}
+    with pytest.raises(LeadlineError, match=re.escape(f"add +{added}")):
+        refuse_unclaimed(load_spec(release).with_bounds(starts))
+    refuse_unclaimed(load_spec(f"{release}+{added}").with_bounds(starts))
+    refuse_unclaimed(load_spec(release))
+
+
+def test_the_first_release_of_a_column_has_its_rules_for_starts() -> None:
+    for release in ("kafka/0.11", "kafka/0.11.0.0", "kafka/2.4.0", "kafka/2.2", "kafka/2.2.2", "kafka/4.4.0"):
+        refuse_unclaimed(load_spec(release).with_bounds({"retentions": 1}))
 
 
 def test_failed_directories_are_refused_in_a_release_that_does_more_with_them(tmp_path: Path) -> None:

@@ -152,6 +152,8 @@ class FollowedRelease:
             next_value=0,
             exposed=NOT_KEPT,
             acked=(),
+            deletable=0,
+            deleted=0,
             spent=Spent(),
             quorum=Quorum(leader, 0, isr),
             assignment=Assignment(replicas),

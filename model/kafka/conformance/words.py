@@ -6,12 +6,15 @@ from collections.abc import Iterable
 
 from leadline.model.kafka.messages import (
     Diverging,
+    EarliestOffset,
     EpochRequest,
     EpochResponse,
+    Failed,
     FetchRequest,
     FetchResponse,
     Message,
     OffsetOutOfRange,
+    OffsetsRequest,
 )
 from leadline.model.kafka.state import Partition
 from leadline.model.quorum import Quorum
@@ -76,3 +79,5 @@ def message_in_words(message: Message | None) -> str:
             return f"an OffsetForLeaderEpoch request, which asks where epoch {wanted} ends"
         case EpochResponse(epoch=epoch, end_offset=end):
             return f"the answer that epoch {epoch} ends at {'an unknown offset' if end is None else end}"
+        case OffsetsRequest() | EarliestOffset() | Failed():
+            return str(message)
