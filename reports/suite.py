@@ -22,7 +22,7 @@ from leadline.checker.engines.progress import Progress, paced
 from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import LeadlineError
 from leadline.checker.liveness.refusal import refuse_liveness
-from leadline.checker.result import Limits, Result, Verdict
+from leadline.checker.result import Limits, PropertyResult, Result, Verdict
 from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, CompiledSettings, RandomSettings
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
@@ -74,6 +74,8 @@ class Check:
         covers: the names of the actions, witnesses and properties that the run must cover, or true for all of them. An
             action must be enabled in some state, a witness must be shown, and the premise of a property must be true in
             some state.
+        vacuous: the names of the properties that may hold vacuously: their premise is true in no state. Any other
+            property that does so is not as expected, because it says nothing.
         witness: the names of the witnesses on which the result rests: the situations that the check is about. If one of
             them is not reached, nothing is decided. See `Spec.rests_on`.
         marks: the names of the check's pytest markers; see `leadline.reports.pytest_plugin`.
@@ -97,6 +99,7 @@ class Check:
     seed: int = RandomSettings().seed
     verify: str | None = None
     covers: Covers = False
+    vacuous: list[str] = attrs.field(factory=list)
     witness: list[str] = attrs.field(factory=list)
     marks: list[str] = attrs.field(factory=list)
     note: str = ""
@@ -264,9 +267,20 @@ class Outcome:
             return f"expected {check.expect}, but it was interrupted"
         if yet := [name for name in check.witness if result.of(name).verdict is not Verdict.HOLDS]:
             return f"expected {check.expect}, but it did not reach {' and '.join(yet)}"
+        of_others = (
+            item for item in result.properties if not any(map(item.property.is_named, self._expected_to_cover))
+        )
+        if unlike := next((item for item in of_others if self._is_listed(item) != item.says_nothing), None):
+            if check.expect == "holds" and unlike.says_nothing:
+                return f"expected holds, but {unlike.property.name} holds vacuously: {unlike.never} is never true"
+            if not unlike.says_nothing:
+                return f"expected {unlike.property.name} to hold vacuously, but it does not"
         if check.distinct_states is not None and result.statistics.distinct != check.distinct_states:
             return f"expected {check.distinct_states:,} distinct states, but there are {result.statistics.distinct:,}"
         return ""
+
+    def _is_listed(self, item: PropertyResult) -> bool:
+        return any(map(item.property.is_named, self.prepared.check.vacuous))
 
     @property
     def uncovered(self) -> dict[str, str]:
@@ -455,6 +469,9 @@ def _prepared(
                     f"covers contains {name!r}, but this check has no such action, witness or property with a premise"
                     f"{nearest(name, prepared.coverable)}"
                 )
+        for name in check.vacuous:
+            if not any(item.is_named(name) and item.can_be_vacuous for item in prepared.spec.checks):
+                raise LeadlineError(f"vacuous contains {name!r}, but this check has no such property with a premise")
         if check.engine == "fuzz":
             refuse_liveness(prepared.spec, 'engine = "fuzz"', 'list others in properties, or leave out engine = "fuzz"')
         return prepared

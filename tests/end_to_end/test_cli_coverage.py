@@ -43,6 +43,7 @@ with_premises = Spec(
 """
 
 CHECK = '[[check]]\nname = "climb"\nspec = "stairs.py:with_premises"\nexpect = "holds"\n'
+ALLOWED = 'vacuous = ["too_high"]\n'
 NOTHING = "holds vacuously"
 
 
@@ -62,13 +63,32 @@ def test_a_property_whose_premise_is_never_true_says_nothing_wherever_it_is_show
     assert [item["premise_true"] for item in found["properties"]] == [None, True, False]
     assert found["coverage"] is None
 
-    (folder / "leadline.toml").write_text(CHECK, encoding="utf-8")
+    (folder / "leadline.toml").write_text(f"{CHECK}{ALLOWED}", encoding="utf-8")
     assert call("check", "--junit", "run.xml", "--markdown", "run.md", folder=folder).code == 0
     (text,) = (
         case[0].text for case in ElementTree.parse(folder / "run.xml").iter("testcase") if "too" in case.attrib["name"]
     )
     assert text == "too_high holds vacuously, as high is never true: who is too high is no climber"
     assert "holds vacuously: too_high" in (folder / "run.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("", 1, "expected holds, but too_high holds vacuously: high is never true"),
+        ('vacuous = ["too_high", "at_one"]', 1, "expected at_one to hold vacuously, but it does not"),
+        ('vacuous = ["too_high"]', 0, "1 of 1 checks as expected"),
+        ('vacuous = ["on_top"]', 2, "vacuous contains 'on_top', but this check has no such property with a premise"),
+        ('vacuous = ["higher"]', 2, "vacuous contains 'higher', but this check has no such property with a premise"),
+    ],
+)
+def test_a_check_fails_if_a_property_says_nothing_and_is_not_listed(
+    folder: Path, line: str, code: int, said: str
+) -> None:
+    (folder / "leadline.toml").write_text(f"{CHECK}{line}\n", encoding="utf-8")
+    run = call("check", folder=folder)
+    assert run.code == code
+    assert said in run.out + run.err
 
 
 def test_where_a_limit_came_first_the_premise_is_not_true_yet(folder: Path) -> None:
@@ -93,7 +113,7 @@ def test_a_check_fails_if_it_does_not_cover_what_it_should(folder: Path) -> None
     assert "not covered: action fly is never enabled; the premise of too_high is never true\n" in said
     (failure,) = ElementTree.parse(folder / "run.xml").iter("failure")
     assert "action fly" in failure.attrib["message"]
-    assert covering(folder, '["up", "down", "on_top", "at_one"]')[0] == 0
+    assert covering(folder, '["up", "down", "on_top", "at_one"]', ALLOWED)[0] == 0
     assert covering(folder, "false")[0] == 0
 
 
@@ -153,7 +173,7 @@ def test_the_coverage_of_a_saved_run_is_that_of_the_run(folder: Path) -> None:
 
 
 def test_a_suite_names_the_gaps_of_each_check(folder: Path) -> None:
-    (folder / "leadline.toml").write_text(CHECK, encoding="utf-8")
+    (folder / "leadline.toml").write_text(f"{CHECK}{ALLOWED}", encoding="utf-8")
     run = call("check", "--coverage", folder=folder)
     assert run.code == 0
     gaps = [line.strip() for line in run.lines if line.startswith("      ")]
@@ -162,7 +182,7 @@ def test_a_suite_names_the_gaps_of_each_check(folder: Path) -> None:
 
 
 def test_a_gap_that_fails_a_check_is_named_once(folder: Path) -> None:
-    (folder / "leadline.toml").write_text(f'{CHECK}covers = ["fly"]\n', encoding="utf-8")
+    (folder / "leadline.toml").write_text(f'{CHECK}{ALLOWED}covers = ["fly"]\n', encoding="utf-8")
     run = call("check", "--coverage", folder=folder)
     gaps = [line.strip() for line in run.lines if line.startswith("      ")]
     assert gaps[:2] == ["not covered: action fly is never enabled", "premise never true: too_high"]
