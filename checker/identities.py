@@ -109,6 +109,10 @@ class Elements(Mover):
         super().__init__(known)
         self._movers, self.each, self._place = movers, each, place
 
+    def fit(self, length: int) -> bool:
+        """Return whether a tuple of this length has the elements of the annotation."""
+        return len(self._movers) == 1 or len(self._movers) == length
+
     def element(self, index: int) -> Mover:
         """Return the mover of an element."""
         return self._movers[index] if len(self._movers) > 1 else self._movers[0]
@@ -124,7 +128,7 @@ class Elements(Mover):
         return found
 
     def move(self, value: Any, by: Permutation) -> Any:
-        if not isinstance(value, tuple) or (len(self._movers) > 1 and len(self._movers) != len(value)):
+        if not isinstance(value, tuple) or not self.fit(len(value)):
             return super().move(value, by)
         moved = [self.element(index).move(item, by) for index, item in enumerate(value)]
         if self.each:

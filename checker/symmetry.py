@@ -148,7 +148,10 @@ class Symmetry(Generic[S]):
         for name, domain in {**owner.domains, **getattr(owner, "drawn", {})}.items():
             kinds = [kind for kind, values in self.spec.symmetric.items() if values is domain]
             place = f"{owner.name}({name})"
-            found[name] = self.known.identities(kinds[0]) if kinds else self.known.of_hint(hints.get(name), place)
+            if len(kinds) > 1 and name not in hints:
+                raise SpecError(f"the values of {place} are those of {' and '.join(kinds)}: annotate it with one")
+            is_sure = len(kinds) == 1
+            found[name] = self.known.identities(kinds[0]) if is_sure else self.known.of_hint(hints.get(name), place)
         return found
 
     def check(self, by: Permutation, item: Property) -> Property:

@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.identities import Elements, Fields, Itself, Members, Mover
+from leadline.checker.identities import Elements, Fields, Identities, Itself, Members, Mover
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.nodes import Collection, Leaf, Node, Parts, ShapeChanged, Struct
 from leadline.checker.symmetry import Symmetry
@@ -82,33 +82,42 @@ class RowPermutations(Generic[S]):
 
     def _pair(self, node: Node, twin: Node, mover: Mover, which: int) -> None:
         """Note that a permutation moves what a node holds to another node."""
-        known = self.symmetry.known
         if type(node) is not type(twin):
             raise ShapeChanged((twin if isinstance(node, Leaf) else node).path)
         if isinstance(node, Leaf) and isinstance(twin, Leaf):
             self.targets[which][node.slot] = twin.slot
             self._movers[node.slot], self._nodes[node.slot] = mover, node
         elif isinstance(node, Struct) and isinstance(twin, Struct):
-            fields = known.of_class(node.cls)
+            fields = self._inner(node, mover)
             if node.cls is not twin.cls or not isinstance(fields, Fields):
                 raise ShapeChanged(node.path)
             for name, child in node.children.items():
                 self._pair(child, twin.children[name], fields.fields[name], which)
         elif isinstance(node, Parts) and isinstance(twin, Parts):
-            inner = mover.of(tuple)
-            elements = inner if isinstance(inner, Elements) else known.of_class(tuple)
+            count, elements = len(node.elements), self._inner(node, mover)
             assert isinstance(elements, Elements)
-            count = len(node.elements)
             if len(twin.elements) != count:
                 raise ShapeChanged(node.path)
             for index, element in enumerate(node.elements):
                 target = elements.target(index, count, self.symmetry.group[which])
                 self._pair(element, twin.elements[target], elements.element(index), which)
         elif isinstance(node, Collection) and isinstance(twin, Collection):
-            inner = mover.of(node.cls)
-            members = inner if isinstance(inner, Members) else known.of_class(node.cls)
+            members = self._inner(node, mover)
             assert isinstance(members, Members)
             self._twins[which][node.path], self._members[node.path] = twin, members
+
+    def _inner(self, node: Struct | Parts | Collection, mover: Mover) -> Mover:
+        """Return the mover that moves what is split into parts, part by part.
+
+        Raises:
+            ShapeChanged: if it is moved as a whole, for example because it is an identity.
+        """
+        cls: type = tuple if isinstance(node, Parts) else node.cls
+        inner = mover.of(cls)
+        if isinstance(inner, Identities | Itself):
+            raise ShapeChanged(node.path)
+        is_other = isinstance(node, Parts) and isinstance(inner, Elements) and not inner.fit(len(node.elements))
+        return inner if isinstance(inner, Elements | Members) and not is_other else self.symmetry.known.of_class(cls)
 
     def twin(self, which: int, path: str) -> str:
         """Return the path of the collection to which a permutation moves a collection."""

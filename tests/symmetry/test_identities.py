@@ -1,0 +1,105 @@
+"""Identities of all shapes: every way to search moves them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import pytest
+from attrs import evolve, frozen
+
+from leadline.checker import Limits, Spec, SpecError, action, component, identity, invariant, put
+from tests.symmetry.__main__ import WAYS
+
+
+@frozen
+class Id:
+    """An identity that is an attrs value, which engines split where it is a component."""
+
+    number: int
+
+
+Whole = Annotated[Id, identity("id")]
+Name = Annotated[tuple[str, int], identity("label")]
+IDS = (Id(0), Id(1), Id(2))
+NAMES = (("a", 0), ("b", 1), ("c", 2))
+
+
+@frozen
+class Places:
+    owner: Whole
+    named: Name
+    leader: Whole = component()
+    name: Name = component()
+
+
+@action("{owner} and {named} take over", owner=IDS, named=NAMES)
+def take_over(state: Places, owner: Id, named: tuple[str, int]) -> Iterator[Places]:
+    if state.leader == state.owner:
+        yield evolve(state, owner=owner, named=named)
+
+
+@invariant("a leader is an owner")
+def is_owner(state: Places) -> bool:
+    return state.leader == state.owner or state.name == state.named
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_identities_that_have_parts_are_moved_as_a_whole(way: str) -> None:
+    initials = [Places(owner, name, owner, name) for owner in IDS for name in NAMES]
+    spec = Spec(
+        name="parts",
+        initial_states=lambda _: initials,
+        actions=[take_over],
+        properties=[is_owner],
+        symmetric={"id": IDS, "label": NAMES},
+    )
+    result = WAYS[way](spec, Limits(keep_going=True))
+    orbits = result.statistics.orbits
+    assert orbits is not None
+    assert (orbits.permutations, orbits.states, result.statistics.distinct) == (36, 81, 4)
+    (trace,) = result.of("is_owner").traces
+    assert trace.states[0] in initials
+    assert len(trace) == 2
+
+
+Node = Annotated[int, identity("node")]
+NODES = (0, 1)
+
+
+@frozen
+class Short:
+    votes: tuple[Node, Node] = component(default=(0, 0, 0))
+
+
+@action("{node} is voted for", node=NODES)
+def vote(state: Any, node: int) -> Iterator[Any]:
+    yield put(state, "votes", 2, node)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_tuple_of_another_length_than_its_annotation_is_refused(way: str) -> None:
+    spec = Spec(name="short", initial_states=lambda _: [Short()], actions=[vote], symmetric={"node": NODES})
+    with pytest.raises(SpecError, match="spec short is not symmetric: vote"):
+        WAYS[way](spec, Limits())
+
+
+@frozen
+class Two:
+    node: Node = 0
+    peer: Annotated[int, identity("peer")] = 0
+
+
+@action("{peer} is next", peer=NODES)
+def follow(state: Two, peer) -> Iterator[Two]:  # type: ignore[no-untyped-def]
+    yield evolve(state, peer=peer)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_domain_of_two_kinds_needs_an_annotation(way: str) -> None:
+    initials = [Two(node, peer) for node in NODES for peer in NODES]
+    spec = Spec(
+        name="two", initial_states=lambda _: initials, actions=[follow], symmetric={"node": NODES, "peer": NODES}
+    )
+    with pytest.raises(SpecError, match=r"the values of follow\(peer\) are those of node and peer: annotate it"):
+        WAYS[way](spec, Limits())
