@@ -79,7 +79,7 @@ def faults(traces: tuple[Any, ...]) -> list[str]:
         if trace.states[0] not in trace.spec.initials():
             found.append(f"a trace begins in {trace.states[0]}")
         for step in trace.steps:
-            if step.after not in step.instance.action.function(step.before, *step.instance.values):
+            if step.after not in step.instance.action.function(step.before, **step.arguments):
                 found.append(f"{step.instance} does not lead from {step.before} to {step.after}")
         about = trace.about
         if about.kind.value != "deadlock":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -81,6 +81,19 @@ EFFECTS = (
     "put(state, 'cells', b, state.cells[a])", "evolve(state, owner=state.cells[a].leader)",
 )  # fmt: skip
 
+DELIVER = """
+@action('', note=lambda state: state.notes)
+def deliver(state, note):
+    yield {effect}
+"""
+
+DELIVERED = (
+    "evolve(state, notes=state.notes - {{note}}, owner=note.target)", "evolve(state, owner=note.source)",
+    "evolve(state, notes=frozenset(other for other in state.notes if other.n != note.n))",
+    "put(state, 'cells', note.source, 'leader', note.target)",
+    "put(state, 'cells', note.source, 'n', 1 - state.cells[note.source].n)",
+)  # fmt: skip
+
 CONDITIONS = (
     "state.clock == 0", "state.owner is None", "len(state.notes) <= {k}", "len(state.order) <= {k}",
     "all(cell.n == 0 for cell in state.cells)", "all(cell.leader is None for cell in state.cells)",
@@ -146,6 +159,9 @@ def text(seed: int, *, is_odd: bool = False) -> Text:
     given = "within=within, " if odd == "within" or chance.random() < 0.3 else ""
     given += "final=final, " if odd == "final" or chance.random() < 0.3 else ""
     names = ", ".join(f"act{number}" for number in range(actions))
+    if chance.random() < 0.4:
+        parts.append(DELIVER.format(effect=some(DELIVERED, 1)[0]))
+        names += ", deliver"
     parts.append(
         "spec = Spec(name='random', initial_states=initial_states, symmetric={'node': NODES}, "
         f"actions=[{names}], {given}properties=[is_so, becomes_so, stays_so, of_node])"
@@ -193,8 +209,8 @@ def truth(spec: Spec[Any], most: int) -> Truth:
         if spec.within is not None and not spec.within(state):
             continue
         for instance in spec.instances:
-            for after in instance.action.function(state, *instance.values):
-                steps[state][instance.action.name, instance.values, after] += 1
+            for values, after in _taken(instance, state):
+                steps[state][instance.action.name, values, after] += 1
                 if after not in levels:
                     levels[after] = levels[state] + 1
                     waiting.append(after)
@@ -216,6 +232,13 @@ def truth(spec: Spec[Any], most: int) -> Truth:
     )
 
 
+def _taken(instance: Any, state: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The steps of an action instance, with the values of its parameters."""
+    for values in [(note,) for note in state.notes] if instance.action.drawn else [instance.values]:
+        for after in instance.action.function(state, *values):
+            yield values, after
+
+
 def _is_symmetric(spec: Spec[Any], group: list[dict[int, int]], steps: Mapping[Any, Counter[Any]]) -> bool:
     for by in group:
         for state, own in steps.items():
@@ -224,7 +247,8 @@ def _is_symmetric(spec: Spec[Any], group: list[dict[int, int]], steps: Mapping[A
                 return False
             permuted = Counter[Any]()
             for (name, values, after), count in own.items():
-                permuted[name, tuple(by[value] for value in values), moved(after, by)] += count
+                others = tuple(by[each] if isinstance(each, int) else _moved_note(each, by) for each in values)
+                permuted[name, others, moved(after, by)] += count
             if permuted != steps[twin]:
                 return False
             for item in spec.checks:
@@ -242,6 +266,10 @@ def _is_symmetric(spec: Spec[Any], group: list[dict[int, int]], steps: Mapping[A
             if spec.final is not None and is_inside and not own and spec.final(state) != spec.final(twin):
                 return False
     return True
+
+
+def _moved_note(note: Any, by: Mapping[int, int]) -> Any:
+    return evolve(note, source=by[note.source], target=None if note.target is None else by[note.target])
 
 
 def moved(state: Any, by: Mapping[int, int]) -> Any:
@@ -267,7 +295,7 @@ def moved(state: Any, by: Mapping[int, int]) -> Any:
     return evolve(
         state,
         owner=node(state.owner),
-        notes=frozenset(evolve(note, source=by[note.source], target=node(note.target)) for note in state.notes),
+        notes=frozenset(_moved_note(note, by) for note in state.notes),
         bag=Bag.of({by[each]: count for each, count in state.bag.items()}),
         order=tuple(by[each] for each in state.order),
         cells=placed(tuple(cells)),

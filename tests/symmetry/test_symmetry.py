@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import pytest
@@ -29,6 +30,7 @@ from leadline.checker.engines import ENGINES
 from leadline.checker.engines.oracle import explore as by_oracle
 from leadline.checker.identities import Known
 from leadline.checker.settings import OracleSettings
+from tests.suite.command import call
 from tests.symmetry.__main__ import WAYS, compared, faults
 
 Node = Annotated[int, identity("node")]
@@ -200,6 +202,38 @@ def test_constraints_and_final_states_that_name_a_node_are_refused() -> None:
     assert "final is true in only one" in refusal(spec_of(final=lambda state: state.last == 1))
 
 
+@action("node {node} goes up, but node 1 not from one state", node=nodes)
+def up_but_once(state: Cells, node: int) -> Iterator[Cells]:
+    if state.cells[node] < 21 and not (node == 1 and state.cells == (20, 7, 13)):
+        yield put(state, "cells", node, state.cells[node] + 1)
+
+
+@action("node {node} goes up; node 1 forgets who was last", node=nodes)
+def up_and_forget(state: Cells, node: int) -> Iterator[Cells]:
+    if state.cells[node] < 2:
+        changed = put(state, "cells", node, state.cells[node] + 1)
+        yield evolve(changed, last=None) if node == 1 else changed
+
+
+@action("node {node} becomes the last at last", node=nodes)
+def become_last(state: Cells, node: int) -> Iterator[Cells]:
+    if state.cells[node] == 2:
+        yield evolve(state, last=node)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_asymmetry_in_one_state_of_ten_thousand_is_refused(way: str) -> None:
+    """The calls in which it shows are those of another action, in a state that no search expands."""
+    with pytest.raises(SpecError, match=r"up_but_once\(node=\d\) .*lead.* from the second state") as caught:
+        WAYS[way](spec_of(actions=[up_but_once]), Limits())
+    assert "(20, 7, 13)" in str(caught.value)
+
+
+def test_a_write_that_is_seen_only_later_is_refused() -> None:
+    """Node 1 writes what the others leave as it is, and it is so already in the first states."""
+    assert "up_and_forget" in refusal(spec_of(actions=[up_and_forget, become_last]))
+
+
 def test_initial_states_that_no_permutation_leaves_are_refused_with_two_states() -> None:
     odd = Cells(cells=(0, 1, 2))
     text = refusal(spec_of(initial_states=lambda _: [odd]))
@@ -337,3 +371,26 @@ def test_several_traces_are_of_several_orbits() -> None:
     ends = {(tuple(sorted(trace.states[-1].cells)), trace.states[-1].cells[trace.states[-1].last]) for trace in traces}
     assert len(traces) == len(ends) == 3
     assert not faults(traces)
+
+
+@pytest.mark.parametrize("engine", ["oracle", "compiled"])
+def test_the_command_says_what_states_stand_for(engine: str, tmp_path: Path) -> None:
+    """The result for programs has the same counts."""
+    arguments = ("explore", "atomic/kip-320", "-b", "log_size=1,records=1", "-i", "weak_isr", "--engine", engine)
+    plain = call(*arguments, "--json", "-", folder=tmp_path)
+    shown = call(*arguments, "--symmetry", folder=tmp_path)
+    told = call(*arguments, "--symmetry", "--json", "-", folder=tmp_path).json
+    states = plain.json["distinct_states"]
+    assert told["orbits"] == {"permutations": 2, "declared": 2, "states": states}
+    assert f"that 2 permutations make of it, {states} states in all" in shown.out
+    assert shown.code == 0
+
+
+@pytest.mark.parametrize(
+    "options", ["--engine spark", "--coverage", "--checkpoint saved", "--resume saved", "-i leader_learns"]
+)
+def test_the_command_refuses_what_does_not_combine(options: str, tmp_path: Path) -> None:
+    run = call("explore", "atomic/kip-320", "--symmetry", *options.split(), folder=tmp_path)
+    assert run.code == 2
+    assert run.err.count("\n") == 1
+    assert "symmetry" in run.err
