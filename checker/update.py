@@ -1,7 +1,8 @@
-"""The function `put`, which replaces a part of a value, like ``EXCEPT`` in TLA+."""
+"""The function `put`, which replaces a part of a value, like ``EXCEPT`` in TLA+, and `field_of`, which reads one."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any, TypeVar
 
 import attrs
@@ -9,6 +10,26 @@ import attrs
 from leadline.checker.map import Map
 
 T = TypeVar("T")
+
+
+@functools.cache
+def _fields(kind: Any) -> frozenset[str]:
+    return frozenset(field.name for field in getattr(kind, "__attrs_attrs__", ()))
+
+
+def field_of(value: Any, name: str) -> Any:
+    """Return the value of a field of an attrs value, whose name is computed.
+
+    Unlike ``getattr``, which may run any code of a spec, it reads a field and nothing else. Therefore the compiled
+    engine can learn from calls that use it.
+
+    Raises:
+        TypeError: if the value has no such field.
+    """
+    kind: Any = type(value)
+    if name not in _fields(kind):
+        raise TypeError(f"field_of reads a field of an attrs value, and {name!r} is none of {kind.__name__}")
+    return getattr(value, name)
 
 
 def put(value: T, /, *path_and_new: Any) -> T:

@@ -234,17 +234,13 @@ def _of_archive(item: Property, trace: Trace[object], table: RuleTable) -> list[
     for bug, fix in table.fixes:
         fixed = table.spec_with(fix).with_bounds(attrs.asdict(trace.spec.bounds))
         if not allows(fixed.with_properties([item.name]), trace):
-            found.setdefault(_named(fix), []).append(bug)
+            found.setdefault(bounds_text(fix), []).append(bug)
     same = {name: bugs for name, bugs in found.items() if any(bug.property == item.name for bug in bugs)}
-    abouts = {_named(fix): table.having(fix) for _, fix in table.fixes}
+    abouts = {bounds_text(fix): table.having(fix) for _, fix in table.fixes}
     return [
         Change("rule", name, "stops these steps", abouts[name], tuple(bug.ticket for bug in bugs))
         for name, bugs in (same or found).items()
     ]
-
-
-def _named(rules: Mapping[str, str]) -> str:
-    return ",".join(f"{rule}={value}" for rule, value in rules.items())
 
 
 def _together(search: _Search, table: RuleTable) -> Iterator[Change]:
@@ -276,7 +272,7 @@ def _with_one_rule(search: _Search, table: RuleTable, rule: str, value: str) -> 
 
 def _preventing(table: RuleTable, rules: Mapping[str, str]) -> Change:
     """Return a `Change` for the given rules, which prevent the violation."""
-    return Change("rule", _named(rules), "prevents", table.having(rules), table.tickets_of(rules.keys()))
+    return Change("rule", bounds_text(rules), "prevents", table.having(rules), table.tickets_of(rules.keys()))
 
 
 def _stricter(bounds: object) -> Iterator[tuple[str, int | bool | str]]:

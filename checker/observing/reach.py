@@ -80,7 +80,7 @@ _LIBRARIES = {
         " leadline.checker.bounds.check leadline.checker.bounds.fits leadline.checker.bounds.validate"
         " leadline.checker.enabled leadline.checker.refinement"
         " leadline.checker.engines.learning.warm_up leadline.checker.observing.lazy"
-        " leadline.checker.properties.Property leadline.checker.update.put"
+        " leadline.checker.properties.Property leadline.checker.update.field_of leadline.checker.update.put"
     ),
     Precision.ELEMENTS: "collections.ChainMap itertools.accumulate",  # these test whether an argument is None
     Precision.FIELDS: (

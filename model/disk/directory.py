@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from uuid import UUID
 
 import attrs
@@ -120,19 +121,13 @@ def read_data_directory(files: Files, path: str) -> DataDirectory:
     entries = files.listed(path)
     kinds = {entry.name: entry.kind for entry in entries}
     problems: list[str] = []
-    properties: dict[str, str] = {}
+    properties, checkpoints = dict[str, str](), {}
     if text.PROPERTIES in kinds:
-        try:
+        with _noted(problems):
             properties = text.properties(files, f"{path}/{text.PROPERTIES}")
-        except Unreadable as error:
-            problems.append(str(error))
-    checkpoints = {}
-    for name in text.OFFSET_CHECKPOINTS:
-        if name in kinds:
-            try:
-                checkpoints[name] = text.offsets(files, f"{path}/{name}")
-            except Unreadable as error:
-                problems.append(str(error))
+    for name in filter(kinds.__contains__, text.OFFSET_CHECKPOINTS):
+        with _noted(problems):
+            checkpoints[name] = text.offsets(files, f"{path}/{name}")
     problems += [f"{path}/{name} is a link or a special file and was not read" for name in _odd(kinds)]
     number = properties.get("node.id", properties.get("broker.id", ""))
     return DataDirectory(
@@ -146,6 +141,15 @@ def read_data_directory(files: Files, path: str) -> DataDirectory:
         set_aside=tuple(name for name in kinds if _SET_ASIDE.fullmatch(name)),
         problems=tuple(problems),
     )
+
+
+@contextmanager
+def _noted(problems: list[str]) -> Iterator[None]:
+    """Add the error to the problems if a file cannot be read in the ``with`` block."""
+    try:
+        yield
+    except Unreadable as error:
+        problems.append(str(error))
 
 
 def _partitions(kinds: Mapping[str, str]) -> Iterator[re.Match[str]]:
@@ -213,15 +217,11 @@ def read_log_directory(files: Files, path: str) -> LogDirectory:
     segments = [(base, file) for base, file in segments if base < LARGEST_OFFSET]
     epochs, topic_id = None, None
     if text.EPOCHS in names:
-        try:
+        with _noted(problems):
             epochs = text.epochs(files, f"{path}/{text.EPOCHS}")
-        except Unreadable as error:
-            problems.append(str(error))
     if text.PARTITION_METADATA in names:
-        try:
+        with _noted(problems):
             topic_id = text.topic_id(files, f"{path}/{text.PARTITION_METADATA}")
-        except Unreadable as error:
-            problems.append(str(error))
     return LogDirectory(
         path=path,
         segments=tuple(sorted(segments)),

@@ -6,6 +6,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import attrs
 
+from leadline.checker.update import field_of
 from leadline.model.group.bounds import Bounds, Spent
 from leadline.model.group.offsets import NO_OFFSET, NO_OFFSETS, Offsets
 
@@ -117,14 +118,14 @@ class Perturbed(Generic[C]):
 
     def may(self, perturbation: str) -> bool:
         """Return whether the bounds allow the given perturbation to happen once more."""
-        limit: int = getattr(self.bounds, perturbation)
+        limit: int = field_of(self.bounds, perturbation)
         if not limit or not self.bounds.perturbations:
             return False
-        return self.spent.total < self.bounds.perturbations and getattr(self.spent, perturbation) < limit
+        return self.spent.total < self.bounds.perturbations and field_of(self.spent, perturbation) < limit
 
     def having(self, perturbation: str) -> Self:
         """Count the given perturbation once more, and return the new state."""
-        spent = attrs.evolve(self.spent, **{perturbation: getattr(self.spent, perturbation) + 1})
+        spent = attrs.evolve(self.spent, **{perturbation: field_of(self.spent, perturbation) + 1})
         return self.changed(spent=spent)
 
     def with_client(self, number: int, client: C) -> Self:
@@ -183,7 +184,8 @@ class Perturbed(Generic[C]):
 
     def client_of(self, member_id: int) -> int:
         """Return the consumer to which a member id was given."""
-        return member_id % self.bounds.clients
+        _, client = divmod(member_id, self.bounds.clients)  # the compiled engine takes % for what may format text
+        return client
 
     def fresh_id(self, client: int, known: frozenset[int]) -> int:
         """Return a member id for a consumer that is not one of the known ones."""

@@ -12,6 +12,7 @@ import attrs
 
 from leadline.checker.errors import SpecError
 from leadline.checker.state import component, constant, history
+from leadline.checker.update import field_of
 from leadline.model.raft.bounds import Bounds, Spent
 from leadline.model.raft.protocols import Protocol
 
@@ -138,7 +139,7 @@ class Quorum:
 
     def having(self, perturbation: str) -> Quorum:
         """Count the given perturbation once more, and return the new state."""
-        spent = attrs.evolve(self.spent, **{perturbation: getattr(self.spent, perturbation) + 1})
+        spent = attrs.evolve(self.spent, **{perturbation: field_of(self.spent, perturbation) + 1})
         return attrs.evolve(self, spent=spent)
 
     def with_node(self, number: int, node: Node) -> Quorum:

@@ -16,6 +16,7 @@ from typing import Any
 
 import attrs
 
+from leadline.checker.bounds import bounds_text
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.model.rules import RuleColumn
@@ -193,7 +194,7 @@ def _of_archive(column: RuleColumn) -> Iterator[Cure]:
         if bug.fixed and bug.rules and _has(column, bug):
             rules = {rule: value for rule, value in fix_of(bug, column).items() if column.values[rule] != value}
             about = bug.property if bug.by_design else ""
-            yield Cure(_named(rules), KNOWN, rules, {}, (), bug.ticket, bug.sentence, bug.by_design, about)
+            yield Cure(bounds_text(rules), KNOWN, rules, {}, (), bug.ticket, bug.sentence, bug.by_design, about)
 
 
 def _has(column: RuleColumn, bug: Bug) -> bool:
@@ -210,13 +211,9 @@ def _of_table(spec: Spec[Any]) -> Iterator[Cure]:
             rank = LATER if value in later.get(rule.name, ()) else SHARED if len(of_releases) == 1 else NEW
             if rank == NEW and any(each.values[rule.name] == value for each in spec.family.releases):
                 rank = EARLIER
-            yield Cure(_named({rule.name: value}), rank, {rule.name: value})
+            yield Cure(bounds_text({rule.name: value}), rank, {rule.name: value})
 
 
 def _checked(world: World) -> list[str]:
     """Return the names of a world's properties. A cure that removes a property does not prevent its violation."""
     return [item.name for item in world.whole().checks]
-
-
-def _named(rules: dict[str, str]) -> str:
-    return ",".join(f"{rule}={value}" for rule, value in rules.items())

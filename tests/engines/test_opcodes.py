@@ -16,13 +16,15 @@ import attrs
 import pytest
 
 from leadline.checker import Spec, Verdict, action, component, invariant
-from leadline.checker.engines import compiled
+from leadline.checker.engines import compiled, oracle
 from leadline.checker.observing import opcodes
 from leadline.checker.observing.lazy import make_lazy, make_ordinary
 from leadline.checker.observing.reach import Reach
 from leadline.checker.observing.recording import Precision
 from leadline.checker.settings import CompiledSettings
+from leadline.checker.update import field_of
 from tests.specs import learning
+from tests.specs.agreement import answers
 from tests.specs.going_wrong import ONLY_LEARNED
 
 
@@ -237,3 +239,44 @@ def test_if_text_were_taken_for_a_number_the_answer_would_be_wrong() -> None:
     assert learning.explore(spec, settings=settings).verdict is Verdict.VIOLATED
     with mock.patch.object(opcodes, "is_number", return_value=True):
         assert learning.explore(spec, settings=settings).verdict is Verdict.HOLDS
+
+
+@attrs.frozen
+class Counters:
+    left: int = 0
+    right: int = 0
+    names: tuple[str, ...] = ("left", "right")
+
+    @property
+    def both(self) -> int:
+        return self.left + self.right
+
+
+@action(name=("left", "right"))
+def count(s: Counters, name: str) -> Iterator[Counters]:
+    if field_of(s, name) < 3:
+        yield attrs.evolve(s, **{name: field_of(s, name) + 1})
+
+
+@invariant("the counters are small")
+def small(s: Counters) -> bool:
+    return all(field_of(s, name) < 3 for name in s.names)
+
+
+def test_a_field_is_read_alone_by_its_name() -> None:
+    """Unlike with ``getattr``, whose result can be anything."""
+    assert Reach(count.function, [Counters()], copies=True).precision == Precision.COPIES
+    spec = Spec(name="counters", initial_states=lambda _: [Counters()], actions=[count], properties=[small])
+    found = learning.explore(spec)
+    assert found.verdict is Verdict.VIOLATED
+    assert answers(found) == answers(oracle.explore(spec))
+    everything = spec.with_properties([])
+    assert learning.explore(everything).statistics.distinct == oracle.explore(everything).statistics.distinct == 16
+
+
+@pytest.mark.parametrize("name", ["both", "__class__", "nothing"])
+def test_what_is_no_field_is_not_read_by_its_name(name: str) -> None:
+    with pytest.raises(TypeError, match=f"'{name}' is none of Counters"):
+        field_of(Counters(), name)
+    with pytest.raises(TypeError):
+        field_of((1, 2), "count")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import attrs
@@ -100,7 +100,6 @@ def conformance_report(
     rules: bool = False,
     limits: Limits | None = None,
     keeps_logs: bool = True,
-    progress: Callable[[str], None] = lambda text: None,
 ) -> ConformanceReport:
     """Check a recording against specs.
 
@@ -110,7 +109,6 @@ def conformance_report(
         rules: whether to determine which rules the recording confirms. This requires a spec, or a recording that names
             its release.
         keeps_logs: whether the states in the results contain whole logs, which the page shows.
-        progress: a function that is called with the name of each spec before the recording is checked against it.
 
     Raises:
         LeadlineError: if the file is not a recording, if the partition, the spec, or the release that the recording
@@ -118,9 +116,9 @@ def conformance_report(
     """
     recording = read_recording(path)
     try:
-        return _report(recording, spec, partition, rules, limits, keeps_logs, progress)
+        return _report(recording, spec, partition, rules, limits, keeps_logs)
     except LacksField:
-        return _report(attrs.evolve(recording, names_lines=True), spec, partition, rules, limits, keeps_logs, progress)
+        return _report(attrs.evolve(recording, names_lines=True), spec, partition, rules, limits, keeps_logs)
 
 
 def _report(
@@ -130,7 +128,6 @@ def _report(
     rules: bool,
     limits: Limits | None,
     keeps_logs: bool,
-    progress: Callable[[str], None],
 ) -> ConformanceReport:
     begun, path = time.monotonic(), recording.path
     asked = None if spec is None else _column(spec)
@@ -149,21 +146,20 @@ def _report(
     checks = Checks(read, limits, keeps_logs=keeps_logs)
     results: dict[str, Checked] = {}
     for column in sorted(columns, key=lambda each: each.name not in names):  # all share a limit: own release first
-        progress(column.name)
         results[column.name] = checks.check(column)
     own = next((results[name] for name in names if name in results), None)
     shown: tuple[RuleShown, ...] = ()
     if rules and own is None:
         raise LeadlineError("--rules requires a release, but the recording does not name one: pass --spec")
     if rules and own is not None and own.conformance.answer is Answer.CONFORMS:
-        shown = tuple(_rules(read, own.column, limits, progress))
+        shown = tuple(_rules(read, own.column, limits))
     explaining = None
     if own is not None and own.conformance.answer is Answer.REJECTED and (rules or _is_small(own)):
         limits = limits or Limits()
         less = limits if rules else attrs.evolve(limits, states=min(limits.states, MOST_EXPLORED))
         tried = [
             (each.rule, value, answer)
-            for each in _rules(read, own.column, less, progress)
+            for each in _rules(read, own.column, less)
             for value, answer in each.answers.items()
         ]
         explaining = tuple((rule, value) for rule, value, answer in tried if answer is Answer.CONFORMS)
@@ -188,16 +184,13 @@ def _is_small(own: Checked) -> bool:
     return result.rejection is not None and result.rejection.number <= MOST_TRIED and result.explored <= MOST_EXPLORED
 
 
-def _rules(
-    read: PartitionRecording, column: Column, limits: Limits | None, progress: Callable[[str], None]
-) -> Iterator[RuleShown]:
+def _rules(read: PartitionRecording, column: Column, limits: Limits | None) -> Iterator[RuleShown]:
     checks = Checks(read, limits, keeps_logs=False)
     checks.check(column)
     for rule in RULES:
         answers = {}
         for value in other_values(column, rule.name):
             what_if = column.with_rules({rule.name: value})
-            progress(what_if.name)
             answers[value] = checks.check(what_if).conformance.answer
         yield RuleShown(rule.name, column.values[rule.name], answers)
 

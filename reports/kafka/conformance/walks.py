@@ -96,7 +96,6 @@ def planned_walks(
     seed: int,
     steps: int = STEPS,
     candidates: int | None = None,
-    known: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[int, Plan]]:
     """Yield random behaviours that can be executed on brokers, each with its seed. A behaviour ends before the first
     step that cannot be executed.
@@ -107,7 +106,6 @@ def planned_walks(
     Parameters:
         steps: the maximum number of steps.
         candidates: the number of behaviours to choose from, or None for the default.
-        known: the names of rules that need not be confirmed.
 
     Raises:
         LeadlineError: if no sufficiently long behaviour that can be executed is found in many tries.
@@ -117,6 +115,7 @@ def planned_walks(
     candidates = CANDIDATES if candidates is None else candidates
     specs = [load_spec(release.spec).with_bounds(BOUNDS | more) for more in MORE]
     taken, tries, most = Counter[str](), itertools.count(seed), max(TRIES, 5 * candidates)
+    known = frozenset[str]()
     while True:
         found: list[tuple[frozenset[str], int, Plan]] = []
         for each in itertools.islice(tries, most):
