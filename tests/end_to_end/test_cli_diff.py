@@ -107,6 +107,7 @@ def test_two_releases_tell_the_story_of_the_bug_and_the_rules_that_differ(tmp_pa
     assert [line.split(":")[0] for line in run.lines if line.startswith(("rule ", "bound "))] == [
         "rule diverging_fetch",
         "rule late_diverging",
+        "rule start_test",
     ]
 
 

@@ -35,7 +35,8 @@ COMMAND = str(Path(sys.executable).with_name("leadline"))
 PATIENCE = 60
 """Seconds that a terminal may show nothing new."""
 
-ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\]8;[^\x1b]*\x1b\\")
+"""What a terminal obeys and does not show: colours and the like, and the addresses of links."""
 
 STAIRS = """\
 from collections.abc import Iterator
