@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 import attrs
@@ -23,6 +23,8 @@ from leadline.checker.values import ATOMS, HASH, copied, is_constant, rule_of, s
 
 MOST_CACHED = 100_000
 """The maximum number of values of a class of which it is cached what permutations make of them."""
+
+_HOLDERS = (tuple, frozenset, Bag, Map)
 
 Values = Mapping[object, object]
 """What a permutation makes of each value of a set of identities."""
@@ -279,21 +281,34 @@ class Known:
             place: what is annotated, for messages.
 
         Raises:
-            SpecError: if the annotation allows two kinds of values that look alike.
+            SpecError: if the annotation allows two kinds of values that look alike, or if it marks what is not found.
         """
         hint = getattr(hint, "__value__", hint)  # of a `type` statement
         origin, args = get_origin(hint), get_args(hint)
         if origin is Annotated:
-            marks = [mark.kind for mark in hint.__metadata__ if isinstance(mark, Identity)]
-            known = [kind for kind in marks if kind in self._kinds]
-            return self.identities(known[0]) if known else self.of_hint(args[0], place)
+            known = [mark.kind for mark in hint.__metadata__ if isinstance(mark, Identity) and mark.kind in self._kinds]
+            if not known:
+                return self.of_hint(args[0], place)
+            cls = get_origin(args[0])
+            if cls in _HOLDERS and cls not in self._kinds[known[0]]:
+                raise SpecError(f"{place} is marked as an identity, but it is a {cls.__name__}: mark what is in it")
+            return self.identities(known[0])
         if origin in (Union, types.UnionType):
             return self._either(args, place)
         if origin is tuple and args:
             return Elements(self, [self.of_hint(arg, place) for arg in args if arg is not ...])
         if origin in (frozenset, Bag, Map) and args:
             return Members(self, self.of_hint(args[0], place), self.of_hint(args[-1], place))
+        if self._has_identities(args):
+            name = getattr(origin, "__name__", str(origin))
+            raise SpecError(f"{place} has identities in a {name}: annotate it as a tuple, frozenset, Bag, Map or class")
         return self._itself if hint in ATOMS else self.anything
+
+    def _has_identities(self, hints: Iterable[Any]) -> bool:
+        marks = (mark for hint in hints for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Identity))
+        return any(mark.kind in self._kinds for mark in marks) or any(
+            self._has_identities(get_args(hint)) for hint in hints
+        )
 
     def _either(self, hints: tuple[Any, ...], place: str) -> Mover:
         found: dict[type, Mover] = {}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import pytest
 from attrs import evolve, frozen
 
-from leadline.checker import Limits, Spec, SpecError, action, component, identity, invariant, put
+from leadline.checker import Bag, Limits, Spec, SpecError, action, component, identity, invariant, put
+from leadline.checker.identities import Known
 from tests.symmetry.__main__ import WAYS
 
 
@@ -103,3 +104,17 @@ def test_a_domain_of_two_kinds_needs_an_annotation(way: str) -> None:
     )
     with pytest.raises(SpecError, match=r"the values of follow\(peer\) are those of node and peer: annotate it"):
         WAYS[way](spec, Limits())
+
+
+@pytest.mark.parametrize("hint", [Sequence[Node], Mapping[int, Node] | None, tuple[Sequence[Node], ...], list[Node]])
+def test_identities_in_annotations_that_are_not_followed_are_refused(hint: Any) -> None:
+    known = Known({"node": frozenset([int])}, Two)
+    with pytest.raises(SpecError, match=r"Two\.nodes has identities in a (Sequence|Mapping|list): annotate it as a"):
+        known.of_hint(hint, "Two.nodes")
+    assert known.of_hint(Sequence[Annotated[int, identity("other")]], "Two.nodes") is known.anything
+
+
+@pytest.mark.parametrize("hint", [tuple[int, ...], Bag[int]])
+def test_a_mark_of_a_whole_collection_is_refused(hint: Any) -> None:
+    with pytest.raises(SpecError, match=r"Two\.nodes is marked as an identity, but it is a (tuple|Bag): mark what is"):
+        Known({"node": frozenset([int])}, Two).of_hint(Annotated[hint, identity("node")], "Two.nodes")
