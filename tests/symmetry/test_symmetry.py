@@ -394,3 +394,71 @@ def test_the_command_refuses_what_does_not_combine(options: str, tmp_path: Path)
     assert run.code == 2
     assert run.err.count("\n") == 1
     assert "symmetry" in run.err
+
+
+# Several kinds, other identities, and premises.
+
+Client = Annotated[str, identity("client")]
+Server = Annotated[int, identity("server")]
+CLIENTS, SERVERS = ("ann", "bob", "cat"), range(2)
+
+
+@frozen
+class Leases:
+    """Which client holds a lease of which server, and who waits for one."""
+
+    waiting: frozenset[Client] = frozenset()
+    held: Map[Client, Server] = Map()
+    load: tuple[int, ...] = component(each="server", default=(0, 0))
+
+
+@action("{client} asks", client=CLIENTS)
+def ask(state: Leases, client: str) -> Iterator[Leases]:
+    if client not in state.held:
+        yield evolve(state, waiting=state.waiting | {client})
+
+
+@action("{server} serves {client}", client=CLIENTS, server=SERVERS)
+def serve(state: Leases, client: str, server: int) -> Iterator[Leases]:
+    if client in state.waiting and state.load[server] < 2:
+        given = evolve(state, waiting=state.waiting - {client}, held=state.held.put(client, server))
+        yield put(given, "load", server, state.load[server] + 1)
+
+
+@action("one who waits, drawn from the state, gives up", client=lambda state: state.waiting)
+def give_up(state: Leases, client: Client) -> Iterator[Leases]:
+    yield evolve(state, waiting=state.waiting - {client})
+
+
+def is_held(state: Leases, client: str) -> bool:
+    return client in state.held
+
+
+@invariant("the server of {client} has no other", premise=is_held, client=CLIENTS)
+def is_alone(state: Leases, client: str) -> bool:
+    return client not in state.held or state.load[state.held[client]] == 1
+
+
+@invariant("server {server} is not full", premise=lambda state: len(state.held) > 3, server=SERVERS)
+def is_not_full(state: Leases, server: int) -> bool:
+    return state.load[server] < 2
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_two_kinds_and_names_as_identities(way: str) -> None:
+    spec = Spec(
+        name="leases",
+        initial_states=lambda _: [Leases()],
+        actions=[ask, serve, give_up],
+        properties=[is_alone, is_not_full],
+        symmetric={"client": CLIENTS, "server": SERVERS},
+    )
+    plain, found = by_oracle(spec, Limits(keep_going=True)), WAYS[way](spec, Limits(keep_going=True))
+    orbits = found.statistics.orbits
+    assert orbits is not None
+    assert (orbits.permutations, orbits.states) == (12, plain.statistics.distinct)
+    assert found.statistics.distinct < plain.statistics.distinct / 4
+    for item, other in zip(found.properties, plain.properties, strict=True):
+        assert (item.verdict, item.premise) == (other.verdict, other.premise)
+        assert [len(trace) for trace in item.traces] == [len(trace) for trace in other.traces]
+        assert not faults(item.traces)
