@@ -70,6 +70,8 @@ class Check:
         examples: the number of behaviours to search. Only for ``fuzz``.
         steps: the maximum number of steps in a behaviour. Only for ``fuzz``.
         seed: the seed for the random choices. Only for ``fuzz``.
+        symmetry: whether to search one state of each orbit; see `Spec.symmetric`. ``distinct_states`` then counts
+            orbits. Only for ``explore``.
         verify: the share of learned results to compare with real calls, as a percentage such as ``5%``.
         covers: the names of the actions, witnesses and properties that the run must cover, or true for all of them. An
             action must be enabled in some state, a witness must be shown, and the premise of a property must be true in
@@ -97,6 +99,7 @@ class Check:
     examples: int = RandomSettings().examples
     steps: int = RandomSettings().steps
     seed: int = RandomSettings().seed
+    symmetry: bool = False
     verify: str | None = None
     covers: Covers = False
     vacuous: list[str] = attrs.field(factory=list)
@@ -150,7 +153,7 @@ class PreparedCheck:
         for key in (*keys, "max_seconds", "verify"):
             if getattr(check, key) != getattr(_DEFAULTS, key):
                 words += [f"--{key.replace('_', '-')}", str(getattr(check, key))]
-        return visible(shlex.join(words))
+        return visible(shlex.join([*words, *(["--symmetry"] if check.symmetry else [])]))
 
     @property
     def check_command(self) -> str:
@@ -199,7 +202,8 @@ class PreparedCheck:
             settings = RandomSettings(examples=check.examples, steps=check.steps, seed=check.seed, verify=verify)
             return ENGINES["random"](self.spec, limits, progress, settings)
         limits = Limits(check.depth, check.max_states, check.max_seconds, coverage=coverage)
-        return ENGINES["compiled"](self.spec, limits, progress, CompiledSettings(verify=verify))
+        settings_of_search = CompiledSettings(symmetry=check.symmetry, verify=verify)
+        return ENGINES["compiled"](self.spec, limits, progress, settings_of_search)
 
 
 @attrs.frozen(eq=False)
@@ -490,6 +494,8 @@ def _check_sense(check: Check, given: set[str]) -> None:
         )
     if check.violates is not None and check.witness:
         raise LeadlineError('witness requires expect = "holds" or "incomplete": a violation rests on its trace')
+    if check.engine == "fuzz" and check.symmetry:
+        raise LeadlineError('symmetry requires engine = "explore"')
     if check.engine == "fuzz" and check.distinct_states is not None:
         raise LeadlineError(
             'distinct_states requires engine = "explore": a random search does not visit every state, so it cannot '
@@ -536,6 +542,7 @@ def _converter() -> cattrs.Converter:
 
     take(str, "a string", lambda value: type(value) is str)
     take(int, "an integer", lambda value: type(value) is int)
+    take(bool, "true or false", lambda value: type(value) is bool)
     take(float, "a number", lambda value: type(value) is int or (type(value) is float and not math.isnan(value)))
     take(list[str], "an array of strings", lambda value: type(value) is list and {str}.issuperset(map(type, value)))
     take(

@@ -396,6 +396,29 @@ def test_the_command_refuses_what_does_not_combine(options: str, tmp_path: Path)
     assert "symmetry" in run.err
 
 
+def test_a_suite_counts_orbits(tmp_path: Path) -> None:
+    suite = """
+        [[check]]
+        spec = "atomic/kip-320"
+        bounds = { log_size = 1, records = 1 }
+        properties = ["weak_isr"]
+        expect = "holds"
+        symmetry = true
+        distinct_states = COUNT
+    """
+    arguments = ("-b", "log_size=1,records=1", "-i", "weak_isr", "--symmetry", "--json", "-")
+    told = call("explore", "atomic/kip-320", *arguments, folder=tmp_path).json
+    for count, code in ((told["distinct_states"], 0), (told["orbits"]["states"], 1)):
+        (tmp_path / "leadline.toml").write_text(suite.replace("COUNT", str(count)))
+        run = call("check", folder=tmp_path)
+        assert run.code == code
+        assert ("but there are" in run.out) == (code == 1)
+    (tmp_path / "leadline.toml").write_text(
+        suite.replace("COUNT", "1").replace("holds", "incomplete") + 'engine = "fuzz"'
+    )
+    assert 'symmetry requires engine = "explore"' in call("check", folder=tmp_path).err
+
+
 # Several kinds, other identities, and premises.
 
 Client = Annotated[str, identity("client")]
