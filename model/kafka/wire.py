@@ -118,6 +118,7 @@ _LEARNS = {
     KRAFT: OnTheWire(passes=(_METADATA,), loses=True),
 }
 _LATE = "a request that outlives its connection is handled inside the leader, at a moment that no frame shows"
+_STARTS = "the driver does not delete records"
 
 ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
     "produce": OnTheWire(does=(Deed.PRODUCE,)),
@@ -163,6 +164,14 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
     "directory_removed": OnTheWire(does=(Deed.REMOVE_DIRECTORY,)),
     "directory_replaced": OnTheWire(does=(Deed.REPLACE_DIRECTORY,)),
     "assign_directory": OnTheWire(passes=(_ASSIGN,)),
+    "delete_records": OnTheWire(unmade=_STARTS),
+    "answer_deletion": OnTheWire(unmade=_STARTS),
+    "retain": OnTheWire(unmade=_STARTS),
+    "handle_offsets_request": OnTheWire(unmade=_STARTS),
+    "handle_offsets_response": OnTheWire(unmade=_STARTS),
+    "read_start_again": OnTheWire(
+        unmade="a leader reads its log twice while it handles a request, which no frame shows"
+    ),
     "delay_fetch": OnTheWire(unmade=_LATE),
     "handle_late_fetch": OnTheWire(unmade=_LATE),
     "crash": OnTheWire(does=(Deed.KILL, Deed.SET_CHECKPOINT), loses=True),

@@ -155,7 +155,7 @@ def _lost(state: Any) -> Iterator[str]:
         return
     leader, acked = state.quorum.leader, {(each.record, each.offset) for each in state.acked}
     for promise in dict.fromkeys(attrs.evolve(each, epoch=0) for each in (*state.acked, *state.exposed)):
-        if _has(state, leader, promise):
+        if promise.offset < state.deletable or _has(state, leader, promise):
             continue
         holders = [broker for broker in range(len(state.replicas)) if _has(state, broker, promise)]
         known = "acknowledged" if (promise.record, promise.offset) in acked else "readable by consumers"

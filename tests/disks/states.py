@@ -57,9 +57,10 @@ def write_state(state: Any, folder: Path) -> None:
         disk.logs["__cluster_metadata", 0] = metadata.log(before if belief is None else heard[belief])
         held = [
             batch(offset, 1, record.epoch, values=[f"m{record.value}".encode()])
-            for offset, record in enumerate(replica.log.records)
+            for offset, record in enumerate(replica.log.records, start=replica.log.first_offset)
         ]
-        log = Log([(0, held)], TOPIC_ID, high_watermark=replica.high_watermark, recovery_point=0)
+        base, start = replica.log.first_offset, replica.log.start_offset
+        log = Log([(base, held)], TOPIC_ID, max(replica.high_watermark, 0), base, log_start=start or None)
         if any(after.epoch < earlier.epoch for earlier, after in itertools.pairwise(held)):
             log.epochs = []  # Kafka's cache of epochs cannot hold such a log
         disk.logs[TOPIC, 0] = log
