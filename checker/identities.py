@@ -223,11 +223,12 @@ class Known:
 
     Attributes:
         anything: the mover of values of which no annotation says anything.
+        itself: the mover of values without identities.
     """
 
     def __init__(self, kinds: Mapping[str, frozenset[type]], root: type) -> None:
         self._kinds, self.root = kinds, root
-        self.anything, self._itself = Mover(self), Itself(self)
+        self.anything, self.itself = Mover(self), Itself(self)
         self._of_class: dict[type, Mover] = {
             tuple: Elements(self, [self.anything]),
             **{cls: Members(self, self.anything, self.anything) for cls in (frozenset, Bag, Map)},
@@ -251,7 +252,7 @@ class Known:
                     self, [self.of_hint(hints.get(name), f"{cls.__name__}.{name}") for name in cls._fields]
                 )
             else:
-                found = self._itself
+                found = self.itself
             self._of_class[cls] = found
         return found
 
@@ -302,7 +303,7 @@ class Known:
         if self._has_identities(args):
             name = getattr(origin, "__name__", str(origin))
             raise SpecError(f"{place} has identities in a {name}: annotate it as a tuple, frozenset, Bag, Map or class")
-        return self._itself if hint in ATOMS else self.anything
+        return self.itself if hint in ATOMS else self.anything
 
     def _has_identities(self, hints: Iterable[Any]) -> bool:
         marks = (mark for hint in hints for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Identity))
@@ -332,7 +333,7 @@ class Known:
         return frozenset([cls]) if isinstance(cls, type) else frozenset()
 
     def _is_plain(self, mover: Mover) -> bool:
-        return mover is self.anything or mover is self._itself
+        return mover is self.anything or mover is self.itself
 
 
 def _hints(cls: type) -> dict[str, Any]:

@@ -185,6 +185,19 @@ class Symmetry(Generic[S]):
         pairs = ((self.spec.premise_of(item), item) for item in self.spec.checks)
         return {premise: item for premise, item in pairs if premise is not None}
 
+    def unmarked(self) -> str:
+        """Return which parameter may be an identity although nothing says so, as text for messages."""
+        found: dict[tuple[Any, str], set[object]] = {}
+        taken = [(each.action, each.arguments) for each in self.spec.instances]
+        for owner, arguments in (*taken, *((item.declared, item.arguments) for item in self.spec.checks)):
+            for name, value in arguments.items():
+                found.setdefault((owner, name), set()).add(value)
+        for (owner, name), values in found.items():
+            for kind, known in self._values.items():
+                if values == set(known) and self._movers(owner)[name] in (self.known.anything, self.known.itself):
+                    return f"; if {owner.name}({name}) is a {kind}, use the domain in Spec.symmetric, or annotate it"
+        return ""
+
     def orbit(self, state: S) -> list[S]:
         """Return what each permutation of the group makes of a state, in the order of the group."""
         return [self.state(by, state) for by in self.group]
@@ -205,5 +218,5 @@ def refused(symmetry: Symmetry[S], by: Permutation, states: Iterable[S], what: s
     first, second = (visible(str(state)) for state in states)
     return SpecError(
         f"spec {symmetry.spec.name} is not symmetric: {what}. {symmetry.text(by)} makes of the first state the second; "
-        f"the first is {first}; the second is {second}"
+        f"the first is {first}; the second is {second}{symmetry.unmarked()}"
     )

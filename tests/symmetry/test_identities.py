@@ -118,3 +118,26 @@ def test_identities_in_annotations_that_are_not_followed_are_refused(hint: Any) 
 def test_a_mark_of_a_whole_collection_is_refused(hint: Any) -> None:
     with pytest.raises(SpecError, match=r"Two\.nodes is marked as an identity, but it is a (tuple|Bag): mark what is"):
         Known({"node": frozenset([int])}, Two).of_hint(Annotated[hint, identity("node")], "Two.nodes")
+
+
+@action("{node} is chosen", node=range(2))
+def choose(state: Two, node) -> Iterator[Two]:  # type: ignore[no-untyped-def]
+    yield evolve(state, node=node)
+
+
+@action("{node} is chosen", node=range(2))
+def choose_marked(state: Two, node: Node) -> Iterator[Two]:
+    yield evolve(state, node=node)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_parameter_that_nothing_marks_is_named(way: str) -> None:
+    def spec(taken: Any) -> Spec[Any]:
+        initials = [Two(node) for node in NODES]
+        return Spec(name="two", initial_states=lambda _: initials, actions=[taken], symmetric={"node": range(2)})
+
+    with pytest.raises(
+        SpecError, match=r"; if choose\(node\) is a node, use the domain in Spec\.symmetric, or annotate"
+    ):
+        WAYS[way](spec(choose), Limits())
+    assert WAYS[way](spec(choose_marked), Limits()).statistics.distinct == 1
