@@ -11,9 +11,11 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 from leadline.checker import Limits, Result, Spec, SpecError
 from leadline.checker.engines import explore, symmetric
+from leadline.checker.engines.learning.learn_or_call import Effort
 from leadline.checker.settings import CompiledSettings, Tuning
 from tests.reference.specs import unload
 from tests.symmetry.generated import NotTried, text, truth
@@ -31,13 +33,19 @@ def compiled(spec: Spec[Any], limits: Limits) -> Result:
     return explore(spec, limits, settings=CompiledSettings(symmetry=True))
 
 
+def called(spec: Spec[Any], limits: Limits) -> Result:
+    """Search with the compiled engine, and learn nothing: each result is that of a call."""
+    with mock.patch.object(Effort, "is_worthwhile", return_value=False):
+        return compiled(spec, limits)
+
+
 def in_small_blocks(spec: Spec[Any], limits: Limits) -> Result:
-    """Search with the compiled engine: small blocks, parts of states split soon, every other call not learned."""
+    """Search with the compiled engine: small blocks, and parts of states split soon."""
     tuning = Tuning(block=7, alone=3, asked=2, waiting=3, always=5, apart_after=3, many_values=3)
     return explore(spec, limits, settings=CompiledSettings(symmetry=True, workers=2, verify=0.2, tuning=tuning))
 
 
-WAYS: dict[str, Way] = {"oracle": by_oracle, "compiled": compiled, "small": in_small_blocks}
+WAYS: dict[str, Way] = {"oracle": by_oracle, "compiled": compiled, "called": called, "small": in_small_blocks}
 
 
 def compared(seed: int, ways: dict[str, Way], *, most: int, is_odd: bool) -> tuple[str, list[str]]:
