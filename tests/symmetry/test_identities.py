@@ -9,7 +9,10 @@ import pytest
 from attrs import evolve, frozen
 
 from leadline.checker import Bag, Limits, Spec, SpecError, action, component, identity, invariant, put
+from leadline.checker.engines.learning.permutations import RowPermutations
 from leadline.checker.identities import Known
+from leadline.checker.observing.layout import Layout
+from leadline.checker.symmetry import Symmetry
 from tests.symmetry.__main__ import WAYS
 
 
@@ -141,3 +144,32 @@ def test_a_parameter_that_nothing_marks_is_named(way: str) -> None:
     ):
         WAYS[way](spec(choose), Limits())
     assert WAYS[way](spec(choose_marked), Limits()).statistics.distinct == 1
+
+
+@frozen
+class Seen:
+    seen: frozenset[Node] = frozenset()
+
+
+def test_permutations_of_rows_are_right_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = Spec(name="seen", initial_states=lambda _: [Seen()], actions=[vote], symmetric={"node": range(3)})
+    symmetry, layout = Symmetry(spec), Layout(Seen(), apart=frozenset(["seen"]))
+    permutations = RowPermutations(layout, symmetry)
+    row, slot_of = layout.row(Seen(frozenset([0]))), layout.slot_of
+    left = [True] * 3
+
+    def interrupted(*given: Any) -> int:
+        slot = slot_of(*given)
+        if left and left.pop():
+            raise KeyboardInterrupt
+        return slot
+
+    monkeypatch.setattr(layout, "slot_of", interrupted)
+    while True:
+        try:
+            permutations.extend()
+            break
+        except KeyboardInterrupt:
+            pass
+    for which, by in enumerate(symmetry.group):
+        assert layout.state(permutations.row(which, row)) == symmetry.state(by, Seen(frozenset([0])))

@@ -137,14 +137,14 @@ class RowPermutations(Generic[S]):
 
     def _extend_slots(self) -> None:
         layout, group = self.layout, self.symmetry.group
-        while len(self._movers) < layout.slots:
-            path, member = layout.members[len(self._movers) - self._leaves]
+        while (slot := len(self._movers)) < layout.slots:
+            path, member = layout.members[slot - self._leaves]
             members = self._members[path]
-            self._movers.append(members.item)
             for which, by in enumerate(group):
                 moved = members.member.move(member, by)
-                self.targets[which].append(layout.slot_of(self._twins[which][path], moved))
-                self.numbers[which].append([])
+                self.targets[which][slot:] = [layout.slot_of(self._twins[which][path], moved)]
+                self.numbers[which][slot:] = [[]]
+            self._movers.append(members.item)  # last, so that after an interrupt all this is done again
 
     def _extend_values(self) -> None:
         layout = self.layout
@@ -185,6 +185,7 @@ class RowPermutations(Generic[S]):
         self.extend()
         sizes = self.layout.sizes()
         if self._arrays is None or len(sizes) > len(self._room) or any(map(int.__gt__, sizes, self._room)):
+            self._arrays = None  # until all is there, in case of an interrupt
             self._room = [2 * size for size in sizes]
             self._written = [0] * len(sizes)
             begins = np.cumsum([0, *self._room])
