@@ -76,7 +76,7 @@ class Check:
         covers: the names of the actions, witnesses and properties that the run must cover, or true for all of them. An
             action must be enabled in some state, a witness must be shown, and the premise of a property must be true in
             some state.
-        vacuous: the names of the properties that may hold vacuously: their premise is true in no state. Any other
+        vacuous: the names of the properties that must hold vacuously: their premise is true in no state. Any other
             property that does so is not as expected, because it says nothing.
         witness: the names of the witnesses on which the result rests: the situations that the check is about. If one of
             them is not reached, nothing is decided. See `Spec.rests_on`.
@@ -271,14 +271,14 @@ class Outcome:
             return f"expected {check.expect}, but it was interrupted"
         if yet := [name for name in check.witness if result.of(name).verdict is not Verdict.HOLDS]:
             return f"expected {check.expect}, but it did not reach {' and '.join(yet)}"
-        of_others = (
-            item for item in result.properties if not any(map(item.property.is_named, self._expected_to_cover))
-        )
-        if unlike := next((item for item in of_others if self._is_listed(item) != item.says_nothing), None):
-            if check.expect == "holds" and unlike.says_nothing:
-                return f"expected holds, but {unlike.property.name} holds vacuously: {unlike.never} is never true"
-            if not unlike.says_nothing:
-                return f"expected {unlike.property.name} to hold vacuously, but it does not"
+        for item in result.properties:
+            if any(map(item.property.is_named, self._expected_to_cover)) or self._is_listed(item) == item.says_nothing:
+                continue
+            if not item.says_nothing:
+                how = "does not" if item.verdict is Verdict.HOLDS else f"is {item.verdict.value}"
+                return f"expected {item.property.name} to hold vacuously, but it {how}"
+            if check.expect == "holds":
+                return f"expected holds, but {item.property.name} holds vacuously: {item.never} is never true"
         if check.distinct_states is not None and result.statistics.distinct != check.distinct_states:
             return f"expected {check.distinct_states:,} distinct states, but there are {result.statistics.distinct:,}"
         return ""

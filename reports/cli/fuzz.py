@@ -149,7 +149,10 @@ def fuzz(
         loaded: dict[Path, ModuleType] = {}
         chosen = chosen_spec(spec, bounds, names, no_invariants, loaded)
         if safety:
-            chosen = chosen.with_properties(item.name for item in chosen.checks if not item.kind.is_liveness)
+            kept = [item.name for item in chosen.checks if not item.kind.is_liveness]
+            if chosen.checks and not kept:
+                raise LeadlineError("--safety leaves nothing to check: only liveness properties were chosen")
+            chosen = chosen.with_properties(kept)
         first = _trace_to(chosen_spec(spec, bounds, (), False, loaded), begin) if begin is not None else None
     start = chosen if first is None else continuing(first, chosen)
     search = functools.partial(ENGINES["random"], start, limits, settings=settings)

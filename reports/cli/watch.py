@@ -27,6 +27,9 @@ SECONDS = 0.3
 
 WATCHED = (".py", ".toml")
 
+UNWATCHED = ("__pycache__", "node_modules")
+"""Folders that may have many files, none of which is a user's."""
+
 
 def watch_option(command: Command) -> Command:
     """Add the option --watch to a command that has an option --json."""
@@ -91,7 +94,8 @@ def watch(command: Sequence[str], folders: Sequence[Path]) -> int:
 
 def _run(command: Sequence[str], is_outdated: Callable[[], bool]) -> int | None:
     """Run a command. Return its exit code, or None if it was ended because it was outdated."""
-    process = subprocess.Popen(command)
+    # Python takes a module from its cache if the file has the same size and second, as after two quick changes
+    process = subprocess.Popen(command, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
     try:
         while True:
             try:
@@ -116,9 +120,9 @@ def times(folders: Sequence[Path]) -> dict[str, int]:
 
 def _times(folder: str) -> Iterator[tuple[str, int]]:
     for place, inner, files in os.walk(folder):
-        inner[:] = [name for name in inner if name[0] not in "._" and name != "node_modules"]
+        inner[:] = [name for name in inner if name[0] != "." and name not in UNWATCHED]
         for name in files:
-            if name.endswith(WATCHED):
+            if name.endswith(WATCHED) and name[0] != ".":  # editors keep locks and backups in hidden files
                 path = os.path.join(place, name)
                 try:
                     yield path, os.stat(path).st_mtime_ns

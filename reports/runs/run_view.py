@@ -166,7 +166,10 @@ def lone_state(result: Result) -> str:
     statistics, walked = result.statistics, result.statistics.walked
     is_alone = (statistics.distinct, statistics.outside) == (1, 0)
     is_searched = result.exhausted or (walked is not None and walked.behaviours > 0 and not walked.outside)
-    return "only 1 state was found: no action leads to another state" if is_alone and is_searched else ""
+    # a random search that ends at a violation has not counted the state in which it ended
+    is_stuck = all(len(trace) == 1 for item in result.properties for trace in item.traces)
+    is_warned = is_alone and is_searched and is_stuck
+    return "only 1 state was found: no action leads to another state" if is_warned else ""
 
 
 @attrs.frozen(eq=False)

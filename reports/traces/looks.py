@@ -67,7 +67,8 @@ class Look:
         own = {"state": state, "before": step and step.before, "step": step}
         fields = {field.name: getattr(state, field.name) for field in attrs.fields(type(state))}
         try:
-            return eval(self.code, {**known, **fields, **own})
+            found = eval(self.code, {**known, **fields, **own})
+            return [*found] if isinstance(found, Iterator) else found  # such as (x for x in y), which has no text
         except Exception as error:
             return f"{type(error).__name__}: {error_text(error)}"
 

@@ -91,6 +91,12 @@ def test_a_check_fails_if_a_property_says_nothing_and_is_not_listed(
     assert said in run.out + run.err
 
 
+def test_a_listed_property_that_is_not_decided_is_said_to_be_incomplete(folder: Path) -> None:
+    check = CHECK.replace('"holds"', '"incomplete"') + "max_states = 2\n"
+    (folder / "leadline.toml").write_text(f"{check}{ALLOWED}", encoding="utf-8")
+    assert "expected too_high to hold vacuously, but it is incomplete" in call("check", folder=folder).out
+
+
 def test_where_a_limit_came_first_the_premise_is_not_true_yet(folder: Path) -> None:
     run = call("explore", "stairs.py:with_premises", "--max-states", "2", folder=folder)
     assert "too_high  incomplete; premise not true yet" in run.out

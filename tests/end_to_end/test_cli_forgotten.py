@@ -96,3 +96,14 @@ def test_a_space_of_one_state_is_remarked_upon(tmp_path: Path, command: tuple[st
     remark = "only 1 state was found: no action leads to another state"
     assert remark in call(*command, "forgetful.py", folder=forgetful(tmp_path, "range(1)")).lines
     assert remark not in call(*command, "forgetful.py", folder=forgetful(tmp_path, "range(2)")).out
+
+
+@pytest.mark.parametrize("uniform", [(), ("--uniform",)])
+def test_a_random_search_that_ends_in_its_first_step_has_found_more_than_one_state(
+    tmp_path: Path, uniform: tuple[str, ...]
+) -> None:
+    moving = FORGETFUL.replace("DOMAIN", "range(1, 2)").replace("return False", "return state.count == 0")
+    write(tmp_path, forgetful=moving.replace("actions=[move]", "actions=[move], properties=[never]"))
+    run = call("fuzz", "forgetful.py", *uniform, folder=tmp_path)
+    assert run.code == 1
+    assert "only 1 state was found" not in run.out

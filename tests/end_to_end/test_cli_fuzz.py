@@ -199,3 +199,6 @@ def test_safety_leaves_out_what_a_random_search_cannot_check(tmp_path: Path) -> 
     run = call("fuzz", "stairs.py", "--safety", "--json", "-", folder=tmp_path)
     assert run.code in (1, 3)
     assert "comes_down" not in [item["name"] for item in run.json["properties"]]
+    nothing = call("fuzz", "stairs.py", "-i", "comes_down", "--safety", folder=tmp_path)
+    assert nothing.code == 2
+    assert nothing.complaint == "--safety leaves nothing to check: only liveness properties were chosen"

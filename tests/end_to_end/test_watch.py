@@ -14,7 +14,7 @@ from unittest import mock
 
 import pytest
 
-from leadline.reports.cli.watch import changes, folders_of, times, verdicts
+from leadline.reports.cli.watch import _run, changes, folders_of, times, verdicts
 from tests.suite.command import COMMAND, STAIRS, call, environment, read_until, terminal, write
 
 WAITS = "waiting for a change in .*ends\\)"
@@ -61,6 +61,12 @@ def test_a_run_that_is_outdated_is_ended(tmp_path: Path) -> None:
         assert "every reachable state was searched" in read_until(shown, WAITS)
 
 
+def test_a_run_leaves_no_cache_that_hides_a_change_in_the_same_second() -> None:
+    with mock.patch.dict(os.environ):
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        assert _run([sys.executable, "-c", "import sys; sys.exit(sys.dont_write_bytecode)"], lambda: False) == 1
+
+
 def test_reports_for_programs_are_refused(tmp_path: Path) -> None:
     for word in ("--json", "--junit"):
         with mock.patch.object(sys, "orig_argv", ["leadline", "check", word, "r", "--watch"]):
@@ -75,6 +81,7 @@ def test_the_folders_of_files_are_watched_without_hidden_ones(tmp_path: Path, mo
     hidden.mkdir()
     write(inner, one="")
     write(hidden, two="")
+    (inner / ".#one.py").symlink_to("a@b.1:2")  # the lock of an editor
     (inner / "notes.txt").write_text("", encoding="utf-8")
     assert folders_of(["explore", "inner/one.py:spec", "-b", "top=3"]) == [inner]
     assert folders_of(["check"]) == folders_of(["explore", "kafka/3.7"]) == [tmp_path]

@@ -55,6 +55,12 @@ def test_expressions_read_the_state_the_step_and_the_names_of_the_file(climb: Pa
         "[foot for foot in range(height)]": "[]",
     }
     assert [each["height * 2"] for each in heights] == ["0", "2", "4", "6"]
+    assert [each["(foot for foot in range(height))"] for each in values(climb, "(foot for foot in range(height))")] == [
+        "[]",
+        "[0]",
+        "[0, 1]",
+        "[0, 1, 2]",
+    ]
     of_steps = values(climb, "before.height", "step.action", "step.arguments['foot']", "height - before.height")
     assert set(of_steps[0].values()) == {"-"}
     assert [each["before.height"] for each in of_steps[1:]] == ["0", "1", "2"]
