@@ -304,6 +304,24 @@ def small_isr_after_raise(state: Partition) -> bool:
     return state.spent.min_isr_raises > 0 and few and any(_waits(each) for _, each in state.believed_leaders())
 
 
+# --- logs that do not start at 0 ---------------------------------------------------------------------------------
+
+
+@witness("a leader's log starts beyond the end of its follower's log")
+def leader_starts_beyond_log(state: Partition) -> bool:
+    return any(leader.log.start_offset > follower.log.end_offset for _, follower, leader in _followers(state))
+
+
+@witness("a broker leads in a later epoch than the first one, with a log that does not start at offset 0")
+def leads_with_started_log(state: Partition) -> bool:
+    return any(each.epoch > 0 and each.log.start_offset > 0 for _, each in state.believed_leaders())
+
+
+@witness("a leader has deleted records, and has one that is not committed")
+def deleted_beside_uncommitted(state: Partition) -> bool:
+    return any(each.log.start_offset > 0 and _waits(each) for _, each in state.believed_leaders())
+
+
 # --- reassignment ----------------------------------------------------------------------------------------------
 
 
