@@ -56,17 +56,14 @@ class SymmetricSearch(OracleSearch[S]):
         self.symmetry = Symmetry(spec)
         self.states = 0
 
-    def representative(self, state: S) -> tuple[S, Permutation]:
-        """Return the state that represents the orbit of a state, and a permutation that makes it of this state. If the
-        orbit is new, this is the state itself.
-        """
+    def _initials(self) -> Iterator[S]:
+        return (state for state in super()._initials() if self._representative(state) not in self.arrivals)
+
+    def _representative(self, state: S) -> S:
         return representative(self.symmetry, self.arrivals, state)
 
-    def _initials(self) -> Iterator[S]:
-        return (state for state in super()._initials() if self.representative(state)[0] not in self.arrivals)
-
     def _step(self, state: S, instance: ActionInstance[S], successor: S) -> None:
-        super()._step(state, instance, self.representative(successor)[0])
+        super()._step(state, instance, self._representative(successor))
 
     def _judge_step(self, state: S, instance: ActionInstance[S], successor: S) -> None:
         """Do nothing: steps are judged as they are, and not as steps to a representative; see `_expand`."""
@@ -172,15 +169,10 @@ def explore(
     return within(budget, spec, "oracle", lambda: SymmetricSearch(spec, limits, progress, budget, None, tuning).run())
 
 
-def representative(symmetry: Symmetry[S], known: Mapping[S, object], state: S) -> tuple[S, Permutation]:
-    """Return the one known state in the orbit of a state, and a permutation that makes it of this state. If there is
-    none, return the state itself.
-    """
-    for by in symmetry.group:
-        twin = symmetry.state(by, state)
-        if twin in known:
-            return twin, by
-    return state, symmetry.group[0]
+def representative(symmetry: Symmetry[S], known: Mapping[S, object], state: S) -> S:
+    """Return the one known state in the orbit of a state, or the state itself if there is none."""
+    twins = (symmetry.state(by, state) for by in symmetry.group)
+    return next((twin for twin in twins if twin in known), state)
 
 
 class Unfolded(Mapping[S, list[tuple[S, ActionInstance[S]]]], Generic[S]):
@@ -197,8 +189,7 @@ class Unfolded(Mapping[S, list[tuple[S, ActionInstance[S]]]], Generic[S]):
 
     def __getitem__(self, state: S) -> list[tuple[S, ActionInstance[S]]]:
         symmetry, found = self._symmetry, dict[tuple[S, ActionInstance[S]], None]()
-        own, _ = representative(symmetry, self._arrivals, state)
-        for before, instance in self._arrivals[own]:
+        for before, instance in self._arrivals[representative(symmetry, self._arrivals, state)]:
             for taken, after in symmetry.spec.steps(instance, before):
                 by = next((by for by in symmetry.group if symmetry.state(by, after) == state), None)
                 if by is not None:
