@@ -110,6 +110,7 @@ class SymmetricSearch(OracleSearch[S]):
         if state not in self.outside:
             self.states += len(set(twins))
         for by, twin in zip(self.symmetry.group, twins, strict=True):
+            self.values.check(twin, state)  # it must be the same as the equal state that the spec makes
             if self.spec.is_within(twin) != (state not in self.outside):
                 raise refused(self.symmetry, by, (state, twin), "within is true in only one of two states")
         self._compare_verdicts(self._state_checks, [Sighting(twin) for twin in twins])

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 from attrs import evolve, frozen
 
-from leadline.checker import Bag, Limits, Spec, SpecError, action, component, identity, invariant, put
+from leadline.checker import Bag, Limits, Spec, SpecError, action, component, constant, identity, invariant, put
 from leadline.checker.engines.learning.permutations import RowPermutations
 from leadline.checker.identities import Known
 from leadline.checker.observing.layout import Layout
@@ -173,3 +173,52 @@ def test_permutations_of_rows_are_right_after_an_interrupt(monkeypatch: pytest.M
             pass
     for which, by in enumerate(symmetry.group):
         assert layout.state(permutations.row(which, row)) == symmetry.state(by, Seen(frozenset([0])))
+
+
+@frozen
+class Numbered:
+    number: int = constant()
+
+
+@frozen
+class Led:
+    leader: Node | None = None
+    bad: bool = False
+    cells: tuple[Numbered | None, ...] = component(each="node", default=(None, None))
+
+
+@action("{node} leads", node=NODES)
+def lead(state: Led, node: int) -> Iterator[Led]:
+    if state.leader is None:
+        yield evolve(state, leader=node)
+
+
+@action("{node} begins", node=NODES)
+def begin(state: Led, node: int) -> Iterator[Led]:
+    if state.leader == node and state.cells[node] is None:
+        yield put(state, "cells", node, Numbered(node))
+
+
+@action("{node} goes", node=NODES)
+def go(state: Led, node: int) -> Iterator[Led]:
+    cell = state.cells[node]
+    if cell is not None and cell.number == 1:
+        yield evolve(state, bad=True)
+
+
+@invariant("nothing is bad")
+def is_good(state: Led) -> bool:
+    return not state.bad
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_constants_that_differ_between_elements_are_refused(way: str) -> None:
+    spec = Spec(
+        name="led",
+        initial_states=lambda _: [Led()],
+        actions=[lead, begin, go],
+        properties=[is_good],
+        symmetric={"node": NODES},
+    )
+    with pytest.raises(SpecError, match=r"constant Numbered\.number is not the same in every state"):
+        WAYS[way](spec, Limits())
