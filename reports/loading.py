@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import linecache
 import logging
 import os
 import re
@@ -197,6 +198,7 @@ def _load_module(path: Path) -> ModuleType:
     try:
         with _among_its_neighbours(path.resolve().parent):
             located.loader.exec_module(module)
+            _keep_lines(located.origin)
     except LeadlineError as error:
         raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {error}") from error
     except KeyboardInterrupt:
@@ -244,6 +246,14 @@ def _among_its_neighbours(folder: Path) -> Iterator[None]:
         yield
     finally:
         _neighbours.update(name for name in set(sys.modules) - known if _is_neighbour(folder, name))
+        for name in _neighbours:
+            _keep_lines(getattr(sys.modules[name], "__file__", None))
+
+
+def _keep_lines(file: str | None) -> None:
+    """Read the lines of a file that has been loaded, so that reports show these lines even if the file changes later."""
+    linecache.checkcache(file)
+    linecache.getlines(file or "")
 
 
 def _is_neighbour(folder: Path, name: str) -> bool:

@@ -53,6 +53,18 @@ def test_only_the_lines_that_lead_to_the_state_are_given(tmp_path: Path, monkeyp
     assert "yield evolve(state, height=0)" in [text.strip() for _, text in whole.lines]
 
 
+def test_lines_are_those_that_were_loaded_although_the_file_has_changed(tmp_path: Path) -> None:
+    write(tmp_path, steps=STAIRS)
+    source = "from steps import *\n"
+    for comment in ("", "# a line that was not there\n"):
+        write(tmp_path, steps=comment + STAIRS)
+        trace = the_trace(tmp_path, source)
+        write(tmp_path, steps=f"# one line\n# and another\n{STAIRS}")
+        found = source_of(next(trace.steps))
+        assert found is not None
+        assert found.lines[-1][1].strip() == "yield evolve(state, height=state.height + 1)"
+
+
 def test_an_action_without_a_file_has_no_source(tmp_path: Path) -> None:
     space: dict[str, object] = {}
     exec(STAIRS, space)
