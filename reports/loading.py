@@ -251,7 +251,7 @@ def _among_its_neighbours(folder: Path) -> Iterator[None]:
 
 
 def _keep_lines(file: str | None) -> None:
-    """Read the lines of a file that has been loaded, so that reports show these lines even if the file changes later."""
+    """Read the lines of a file that has been loaded, so that reports show them even if the file changes later."""
     linecache.checkcache(file)
     linecache.getlines(file or "")
 

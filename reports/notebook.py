@@ -15,17 +15,15 @@ import graphviz
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import HTML, display
 
-from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.errors import LeadlineError
-from leadline.checker.result import Limits, Result, Statistics
+from leadline.checker.result import Result, Statistics
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
-from leadline.checker.traces.graph import state_graph
 from leadline.reports.html import chapter, page
 from leadline.reports.html.run import run_page, title_of, with_traces
 from leadline.reports.runs.run_view import view_of_result
 from leadline.reports.terminal.progress import estimated_total, progress_lines
-from leadline.reports.traces.dot import dot
+from leadline.reports.traces.dot import dot_of_all
 from leadline.reports.traces.story import story_of
 
 HEIGHT = 640
@@ -72,10 +70,9 @@ def graph(spec: Spec[Any], most: int = MOST_DRAWN) -> graphviz.Source:
     Raises:
         LeadlineError: if the spec has more states.
     """
-    search = OracleSearch(spec, Limits(max_states=most, keep_going=True))
-    if not search.run().exhausted:
+    if (drawn := dot_of_all(spec, most)) is None:
         raise LeadlineError(f"{spec.name} has more than {most:,} states: use smaller bounds or a larger `most`")
-    return graphviz.Source(dot(spec, state_graph(spec, search.arrivals)))
+    return graphviz.Source(drawn)
 
 
 @contextmanager
@@ -96,5 +93,7 @@ def bar(what: str = "") -> Iterator[Callable[[Statistics], None]]:
         lines = "<br>".join(map(html.escape, filter(None, [what, *progress_lines(statistics)])))
         shown.update(HTML(f"<progress{share}></progress> {lines}"))
 
-    yield show
-    shown.update(HTML(""))
+    try:
+        yield show
+    finally:  # also after an error, since a bar that stays looks like a search that is still running
+        shown.update(HTML(""))

@@ -14,14 +14,13 @@ import attrs
 import click
 
 from leadline.checker.engines import searched
-from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.errors import LeadlineError, TraceError
-from leadline.checker.result import Limits, Verdict
+from leadline.checker.result import Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.files import file_text
 from leadline.checker.support.messages import counted
-from leadline.checker.traces.graph import neighbourhood, state_graph
+from leadline.checker.traces.graph import neighbourhood
 from leadline.checker.traces.itf import SUFFIX, TraceFile, read_trace
 from leadline.reports.cli.completion import complete_spec
 from leadline.reports.cli.options import (
@@ -45,7 +44,7 @@ from leadline.reports.runs.run_view import RunView
 from leadline.reports.terminal.console import console, is_plain
 from leadline.reports.terminal.run import result_view
 from leadline.reports.terminal.trace import story_view
-from leadline.reports.traces.dot import dot
+from leadline.reports.traces.dot import dot, dot_of_all
 from leadline.reports.traces.looks import Look
 
 MOST_STATES = 3_000
@@ -197,12 +196,8 @@ def _print(content: _Content, form: str) -> None:
 
 def _draw(spec: Spec[object], max_states: int) -> int:
     """Print the state graph of a spec or, if it has more than `max_states` states, its first counterexample."""
-    search = OracleSearch(spec, Limits(max_states=max_states, keep_going=True))
-    result = search.run()
-    if result.interrupted:
-        raise KeyboardInterrupt  # the user wants to interrupt the command, not only this search
-    if result.exhausted:
-        say(dot(spec, state_graph(spec, search.arrivals)))
+    if (whole := dot_of_all(spec, max_states)) is not None:
+        say(whole)
         return AS_EXPECTED
     found = searched(spec).properties
     traces = [trace for item in found if item.verdict is Verdict.VIOLATED for trace in item.traces]

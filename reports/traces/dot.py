@@ -7,11 +7,13 @@ from typing import TypeVar
 
 from graphviz import Digraph, escape
 
+from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.properties import Kind
+from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
-from leadline.checker.traces.graph import StateGraph
+from leadline.checker.traces.graph import StateGraph, state_graph
 from leadline.reports.traces.rows import rows_of
 
 S = TypeVar("S")
@@ -52,6 +54,21 @@ def dot(spec: Spec[S], graph: StateGraph, trace: Trace[S] | None = None) -> str:
         looks = {"penwidth": "3"} if (before, instance, after) in steps else {}
         drawing.edge(names[before], names[after], escape(visible(repr(instance))), **looks)
     return str(drawing.source).expandtabs(4)
+
+
+def dot_of_all(spec: Spec[S], most: int) -> str | None:
+    """Return the graph of all reachable states in the DOT language, or None if there are more than `most` states.
+
+    Raises:
+        KeyboardInterrupt: if the user interrupts the search: not only the search is to end.
+        SpecError: see `dot`.
+    """
+    # without properties: a search that does not decide one of them is incomplete even if it has found all states
+    search = OracleSearch(spec.with_properties([]), Limits(max_states=most, keep_going=True))
+    result = search.run()
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return dot(spec, state_graph(spec, search.arrivals)) if result.exhausted else None
 
 
 def _violates(spec: Spec[S], state: S) -> bool:

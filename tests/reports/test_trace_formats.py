@@ -373,6 +373,20 @@ def test_graph_draws_the_whole_of_a_small_space(tmp_path: Path) -> None:
     assert [data for _, data in read.nodes(data=True) if "fillcolor" in data] == []
 
 
+def test_graph_draws_the_whole_of_a_small_space_in_which_liveness_is_undecided(tmp_path: Path) -> None:
+    promise = "@eventually('high up')\ndef high_up(state):\n    return state.height == 2\n\n\n"
+    source = STAIRS.replace("import Spec,", "import Spec, eventually,").replace(
+        "spec = Spec(", f"{promise}spec = Spec("
+    )
+    source = source.replace('foot=("left", "right"))', 'foot=("left", "right"), fair="weak")')
+    within = "properties=[high_up], within=lambda state: state.height < 1, "
+    write(tmp_path, stairs=re.sub(r"properties=\[[^]]*\],\s*", within, source))
+    assert call("explore", "stairs.py", folder=tmp_path).code == 3
+    whole = call("show", "stairs.py", folder=tmp_path)
+    assert whole.code == 0
+    assert whole.out.count('label="state:') == 2, "the state that is within, and the next one"
+
+
 @needs_graphviz
 def test_graph_colours_the_states_that_violate_an_invariant(tmp_path: Path) -> None:
     run = call("show", "stairs.py", "-b", "top=3", folder=write(tmp_path, stairs=STAIRS))
