@@ -21,6 +21,7 @@ from leadline.model.kafka.deletion import (
 )
 from leadline.model.kafka.fetch import handle_fetch, handle_fetch_response
 from leadline.model.kafka.messages import (
+    Diverging,
     EarliestOffset,
     Failed,
     FetchRequest,
@@ -158,6 +159,14 @@ def test_a_follower_below_the_start_asks_twice_and_the_leader_can_move_in_betwee
     assert after.in_flight == FetchRequest(0, 0, 3, start=3)
 
 
+@pytest.mark.parametrize(("release", "answer"), [("kafka/2.8", Diverging), ("kafka/2.8.1", OffsetsRequest)])
+def test_a_leader_tests_the_start_before_it_compares_logs_since_kafka_12996(release: str, answer: type) -> None:
+    leader = the_leader(Log((M0, M0, M0, Record(3, 2))).started_from(2), 3, epoch=2)
+    follower = the_follower(Log((M1,)), 0, epoch=2, in_flight=FetchRequest(0, 2, 1, last_epoch=1))
+    after = only(handle_fetch(state(leader, follower, protocol(release)), 0, 1))
+    assert type(after.replicas[1].in_flight) is answer
+
+
 def test_a_follower_with_the_longer_log_truncates_to_the_end_of_its_leaders() -> None:
     before = state(the_leader(Log((M0,)), 1), the_follower(WHOLE, 1, in_flight=OffsetOutOfRange(1)))
     assert only(handle_offsets_response(before, 1)).replicas[1].log == Log((M0,))
@@ -214,6 +223,14 @@ def test_sizes_of_searches(name: str, bounds: dict[str, int], size: tuple[int, i
 def test_kafka_9491_is_in_2_4_0_only(name: str, broken: bool) -> None:
     result = searched(name, "leader_hw_from_start", **ONE_DELETION)
     assert result.verdict is (Verdict.VIOLATED if broken else Verdict.HOLDS)
+
+
+@pytest.mark.parametrize(("value", "length"), [("after-records", 8), ("with-records", 12)])
+def test_a_start_that_is_read_after_the_records_ends_the_fetching_before_kafka_7104(value: str, length: int) -> None:
+    """With the fix, the first follower that stops is one with an unknown high watermark (KAFKA-3978)."""
+    name = f"kafka/0.11+retention=high-watermark+response_start={value}"
+    (trace,) = searched(name, "followers_go_on", retentions=1, max_epoch=0).properties[0].traces
+    assert len(trace) == length
 
 
 def test_promises_are_judged_by_offset() -> None:
