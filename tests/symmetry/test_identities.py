@@ -222,3 +222,23 @@ def test_constants_that_differ_between_elements_are_refused(way: str) -> None:
     )
     with pytest.raises(SpecError, match=r"constant Numbered\.number is not the same in every state"):
         WAYS[way](spec, Limits())
+
+
+@frozen
+class Group:
+    members: frozenset[Annotated[str, identity("name")]] = frozenset()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_state_that_begins_with_nothing_but_an_empty_collection(way: str) -> None:
+    names = ("a", "b", "c")
+
+    @action("{name} joins", name=names)
+    def join(state: Group, name: str) -> Iterator[Group]:
+        if name not in state.members:
+            yield Group(state.members | {name})
+
+    spec = Spec(name="group", initial_states=lambda _: [Group()], actions=[join], symmetric={"name": names})
+    found = WAYS[way](spec, Limits()).statistics
+    assert found.orbits is not None
+    assert (found.distinct, found.orbits.states) == (4, 8)

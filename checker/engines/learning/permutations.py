@@ -74,7 +74,7 @@ class RowPermutations(Generic[S]):
         self._first = sorted((slot for slot in range(self._leaves) if moved[slot]), key=lambda slot: not fixed[slot])
         self._first += [slot for slot in range(self._leaves) if not moved[slot] and not fixed[slot]]
         self._sizes: list[int] = []
-        self._plans: list[list[tuple[int, list[int]]]] = []
+        self._plans: list[list[tuple[int, list[int]]]] = [[] for _ in group]
         self._arrays: PermutationArrays | None = None
         self._room: list[int] = []
         self._written: list[int] = []
