@@ -43,6 +43,7 @@ class TraceView:
         story: the trace in the form that views show.
         trace: the replayed trace, or None if the trace was not replayed.
         known: which archived bug the trace shows. Empty if none is known.
+        about: the name of the property that the file names. Empty if it names none.
         reason: why the trace was not replayed. Empty if it was replayed. Hidden characters are escaped with `visible`.
         code: the exit code. It is `VIOLATED` if the trace is stale, which means that the spec no longer allows the
             trace.
@@ -51,6 +52,7 @@ class TraceView:
     story: Story
     trace: Trace[object] | None = None
     known: str = attrs.field(default="", converter=visible)
+    about: str = attrs.field(default="", converter=visible)
     reason: str = attrs.field(default="", converter=visible)
     code: int = AS_EXPECTED
 
@@ -76,16 +78,17 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str], looks
     Raises:
         LeadlineError: if the spec that the user named does not exist.
     """
+    about = recorded.about or ""
     try:
         followed = looked_at(replay_trace(spec_of_file(recorded, spec, command), recorded), looks)
         found = archived_bugs(followed)
-        return TraceView(story_of(followed), followed, "; ".join(lines(found)) if found is not None else "")
+        return TraceView(story_of(followed), followed, "; ".join(lines(found)) if found is not None else "", about)
     except TraceError as error:
-        return TraceView(story_of_file(recorded), reason=str(error), code=VIOLATED)
+        return TraceView(story_of_file(recorded), about=about, reason=str(error), code=VIOLATED)
     except LeadlineError as error:
         if spec is not None:
             raise
-        return TraceView(story_of_file(recorded), reason=str(error))
+        return TraceView(story_of_file(recorded), about=about, reason=str(error))
 
 
 def spec_of_file(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Spec[object]:

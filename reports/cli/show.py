@@ -168,7 +168,7 @@ class _Content:
     def object(self) -> dict[str, object]:
         """The object for `json.dumps`."""
         traces = [
-            {"property": name or None, "note": view.note or None, **story_object(view.story)}
+            {"property": name or view.about or None, "note": view.note or None, **story_object(view.story)}
             for name, those in self.by_property.items()
             for view in those
         ]
