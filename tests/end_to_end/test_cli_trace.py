@@ -354,7 +354,11 @@ STALE: dict[str, tuple[Edit, str]] = {
 
 def test_show_replay_and_specs_write_what_they_show_as_an_object(folder: Path) -> None:
     (trace,) = call("show", LOSS, "--json", "-", folder=folder).json["traces"]
-    assert trace == {"property": "strong_isr", "note": None, **call("show", LOSS, "--format", "json", folder=folder).json}
+    assert trace == {
+        "property": "strong_isr",
+        "note": None,
+        **call("show", LOSS, "--format", "json", folder=folder).json,
+    }
     assert call("replay", LOSS, "--json", "-", folder=folder).json == {
         "trace": LOSS,
         "spec": "atomic/hw-truncation",

@@ -21,6 +21,7 @@ from leadline.model.kafka.fetch import handle_fetch, park_fetch
 from leadline.model.kafka.mistakes import MISTAKES, mistake
 from leadline.model.kafka.protocols import end_only, nothing, own_high_watermark, the_answer_or_own_high_watermark
 from leadline.model.kafka.state import Partition
+from leadline.reports.loading import shipped_spec
 from leadline.reports.mutation import why_it_stays
 from tests.documents.page_of_mutants import page
 from tests.model.kafka_mutants import changed, wrong
@@ -321,8 +322,10 @@ def test_reading_the_record_at_the_high_watermark_is_found(monkeypatch: pytest.M
 LOST_AND_LEADS = {"acks": "all", "crashes": 0, "lossy_crashes": 1, "missed_bounces": 0, "isr_shrinks": 1}
 """The leader loses the end of its log and is elected again."""
 
+ONE_DELETION = {"deletes": 1, "records": 1, "crashes": 2, "missed_bounces": 0, "isr_shrinks": 0}
+
 # What no mutant above violates first: property, spec, bounds that differ, states of its shortest counterexample.
-VIOLATED_BY: list[tuple[str, Spec[Partition], dict[str, Any], int]] = [
+VIOLATED_BY: list[tuple[str, Spec[Any], dict[str, Any], int]] = [
     ("committed_never_lost", CATALOG["rpc/hw-truncation"], {}, 12),
     ("acked_never_lost", CATALOG["rpc/kip-320"], {}, 6),
     ("reads_monotonic", CATALOG["rpc/hw-truncation"], {}, 13),
@@ -330,6 +333,14 @@ VIOLATED_BY: list[tuple[str, Spec[Partition], dict[str, Any], int]] = [
     ("logs_prefix_consistent", CATALOG["rpc/kip-101"], TWO, 14),
     ("epochs_monotonic_in_log", CATALOG["rpc/kip-279"], TWO, 11),
     ("brokers_keep_running", CATALOG["kafka/2.0.0"], LOST_AND_LEADS, 11),
+    ("leader_hw_from_start", CATALOG["kafka/2.4"], ONE_DELETION | {"max_epoch": 1}, 16),
+    ("deleted_not_read_again", CATALOG["kafka/4.3"], ONE_DELETION | {"max_epoch": 2}, 16),
+    (
+        "followers_go_on",
+        shipped_spec("kafka/0.11+retention=high-watermark+response_start=after-records"),
+        {"retentions": 1, "max_epoch": 0},
+        8,
+    ),
 ]
 
 

@@ -33,9 +33,12 @@ def searched(run: BugSearch) -> Trace[Any]:
 
     Raises:
         LeadlineError: if there is no counterexample.
+        KeyboardInterrupt: if the search was interrupted.
     """
     with progress_line(f"{run.bug.ticket} {run.spec.name}") as progress:
         result = run.searched(progress).result
+    if result.interrupted:
+        raise KeyboardInterrupt
     if result.verdict is not Verdict.VIOLATED:
         raise LeadlineError(f"{run.spec.name} has no counterexample for {run.bug.ticket}")
     return result.properties[0].traces[0]
