@@ -49,6 +49,7 @@ def deleted_not_read_again(state: Partition) -> Iterator[Complaint]:
 @invariant(
     "the high watermark of a leader is not below the start of its log",
     source="Log.updateHighWatermark, 2.4; KAFKA-3978, KAFKA-9491",
+    fails_in=("kafka/0.10.2", "kafka/0.11", "kafka/2.4"),
 )
 def leader_hw_from_start(state: Partition) -> Iterator[Complaint]:
     """Checks every broker that believes it leads. With a lower high watermark, it serves neither consumers nor
