@@ -23,14 +23,11 @@ from leadline.reports.html import chapter, page
 from leadline.reports.html.run import run_page, title_of, with_traces
 from leadline.reports.runs.run_view import view_of_result
 from leadline.reports.terminal.progress import estimated_total, progress_lines
-from leadline.reports.traces.dot import dot_of_all
+from leadline.reports.traces.dot import MOST_DRAWN, dot_of_all
 from leadline.reports.traces.story import story_of
 
 HEIGHT = 640
 """The height of a page in a notebook, in pixels."""
-
-MOST_DRAWN = 200
-"""The maximum number of states of a graph. Graphviz takes minutes for larger ones."""
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

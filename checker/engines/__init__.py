@@ -9,9 +9,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from leadline.checker.engines import compiled, oracle, symmetric
+from leadline.checker.engines import compiled, oracle
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.set_order import with_order_checked
+from leadline.checker.engines.symmetric import SymmetricSearch
 from leadline.checker.errors import SpecError
 from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.observing.line_coverage import with_source
@@ -123,8 +124,8 @@ def searched(spec: Spec[S], limits: Limits | None = None, progress: Progress | N
 
 
 def _oracle(spec: Spec[S], limits: Limits, progress: Progress | None, settings: OracleSettings) -> Result:
-    search = symmetric.explore if settings.symmetry else oracle.explore
-    return search(spec, limits, progress, tuning=settings.tuning)
+    kind = SymmetricSearch if settings.symmetry else None
+    return oracle.explore(spec, limits, progress, tuning=settings.tuning, kind=kind)
 
 
 # The next two engines are imported when they are called, because importing Numba takes a second. The compiled engine

@@ -306,6 +306,7 @@ def explore(
     progress: Progress | None = None,
     budget: Budget | None = None,
     tuning: Tuning = DEFAULT,
+    kind: type[OracleSearch[S]] | None = None,
 ) -> Result:
     """Search a spec's states breadth-first.
 
@@ -316,6 +317,8 @@ def explore(
         budget: the time and the memory that the search may use. By default, a budget is created from `limits`. Pass a
             budget if the time limit includes time that was spent before this call.
         tuning: internal settings of the engines.
+        kind: the class of the search, such as `leadline.checker.engines.symmetric.SymmetricSearch`. By default,
+            `OracleSearch`.
 
     Returns:
         The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked as
@@ -326,4 +329,5 @@ def explore(
     """
     limits = limits or Limits()
     budget = budget or Budget(limits)
-    return within(budget, spec, "oracle", lambda: OracleSearch(spec, limits, progress, budget, tuning=tuning).run())
+    search = kind or OracleSearch
+    return within(budget, spec, "oracle", lambda: search(spec, limits, progress, budget, tuning=tuning).run())

@@ -18,11 +18,10 @@ from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.evidence import Sighting
 from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.engines.progress import Progress
-from leadline.checker.engines.run import within
 from leadline.checker.identities import Permutation
 from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.properties import Property
-from leadline.checker.result import Limits, OrbitCounts, Result
+from leadline.checker.result import Limits, OrbitCounts
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
@@ -150,24 +149,6 @@ class SymmetricSearch(OracleSearch[S]):
         symmetry = self.symmetry
         self.statistics.orbits = OrbitCounts(len(symmetry.group), symmetry.declared, self.states)
         super()._publish()
-
-
-def explore(
-    spec: Spec[S],
-    limits: Limits | None = None,
-    progress: Progress | None = None,
-    budget: Budget | None = None,
-    tuning: Tuning = DEFAULT,
-) -> Result:
-    """Search one state of each orbit breadth-first. For the parameters, see `leadline.checker.engines.oracle.explore`.
-
-    Raises:
-        SpecError: see `leadline.checker.engines.oracle.explore`; or if the spec is not symmetric, declares no symmetry,
-            or has a liveness property.
-    """
-    limits = limits or Limits()
-    budget = budget or Budget(limits)
-    return within(budget, spec, "oracle", lambda: SymmetricSearch(spec, limits, progress, budget, None, tuning).run())
 
 
 def representative(symmetry: Symmetry[S], known: Mapping[S, object], state: S) -> S:

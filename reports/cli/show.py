@@ -44,14 +44,11 @@ from leadline.reports.runs.run_view import RunView
 from leadline.reports.terminal.console import console, is_plain
 from leadline.reports.terminal.run import result_view
 from leadline.reports.terminal.trace import story_view
-from leadline.reports.traces.dot import dot, dot_of_all
+from leadline.reports.traces.dot import MOST_DRAWN, dot, dot_of_all
 from leadline.reports.traces.looks import Look
 
 MOST_STATES = 3_000
 """The maximum number of states of a trace on a page. The time to write a page grows with the square of their number."""
-
-MOST_DRAWN = 200
-"""The default number of states up to which a whole state graph is drawn. Graphviz takes minutes for larger ones."""
 
 
 _HELP = "text: human-readable text. " + " ".join(f"{name}: {form.help}." for name, form in FORMATS["trace"].items())

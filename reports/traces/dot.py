@@ -21,6 +21,9 @@ S = TypeVar("S")
 VIOLATING = "#f6c5c0"
 """The colour of states that violate an invariant, and of the last state of a counterexample."""
 
+MOST_DRAWN = 200
+"""The default number of states up to which a whole state graph is drawn. Graphviz takes minutes for larger ones."""
+
 
 def dot(spec: Spec[S], graph: StateGraph, trace: Trace[S] | None = None) -> str:
     """Return a state graph in the DOT language.

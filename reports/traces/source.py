@@ -39,7 +39,7 @@ def place_of(instance: ActionInstance[Any]) -> tuple[Path, int] | None:
 
 
 def link_to(instance: ActionInstance[Any]) -> str:
-    """Return the address of an action in its file for a terminal, or an empty string if there is no such file."""
+    """Return a link to the source of an action, for terminals. It is empty if the action is in no file."""
     place = place_of(instance)
     return f"{place[0].as_uri()}#{place[1]}" if place is not None and place[0].is_file() else ""
 

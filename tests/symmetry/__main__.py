@@ -14,8 +14,9 @@ from typing import Any
 from unittest import mock
 
 from leadline.checker import Limits, Result, Spec, SpecError
-from leadline.checker.engines import explore, symmetric
+from leadline.checker.engines import explore, oracle
 from leadline.checker.engines.learning.learn_or_call import Effort
+from leadline.checker.engines.symmetric import SymmetricSearch
 from leadline.checker.settings import CompiledSettings, Tuning
 from tests.reference.specs import unload
 from tests.symmetry.generated import NotTried, text, truth
@@ -25,7 +26,7 @@ Way = Callable[[Spec[Any], Limits], Result]
 
 def by_oracle(spec: Spec[Any], limits: Limits) -> Result:
     """Search with the oracle."""
-    return symmetric.explore(spec, limits)
+    return oracle.explore(spec, limits, kind=SymmetricSearch)
 
 
 def compiled(spec: Spec[Any], limits: Limits) -> Result:
