@@ -165,6 +165,7 @@ class Property:
             `Spec.complaint` takes this into account.
         initially: a function that takes an initial state, and returns why the spec must not begin there, or an empty
             string; or None. The spec is refused if there is a reason.
+        applies: a function of the bounds, or None. If it returns false, the property is checked only if it is named.
     """
 
     name: str
@@ -181,6 +182,7 @@ class Property:
     arguments: Mapping[str, object] = attrs.field(factory=dict)
     at_rest: bool = False
     initially: Callable[[Any], str] | None = None
+    applies: Callable[[Any], bool] | None = None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """Return how to pickle the property. The two constants of this module, which engines compare by identity, stay
@@ -219,6 +221,11 @@ class Property:
     def can_be_vacuous(self) -> bool:
         """Whether the property has a premise, or is a formula with an `implies` whose left side may never be true."""
         return self.premise is not None or (self.kind is Kind.TEMPORAL and any(premises(self.formula)))
+
+    @property
+    def named(self) -> Property:
+        """The property as it is checked if a user names it: whatever `applies` returns."""
+        return self if self.applies is None else attrs.evolve(self, applies=None)
 
     @property
     def written(self) -> Predicate:
@@ -324,6 +331,7 @@ def invariant(
     fails_in: tuple[str, ...] = (),
     premise: Premise | None = None,
     at_rest: bool = False,
+    applies: Callable[[Any], bool] | None = None,
     **domains: Domain,
 ) -> Callable[[Predicate], Property]:
     """Return a decorator that turns a predicate of a state into an invariant.
@@ -341,6 +349,8 @@ def invariant(
             `Property`.
         at_rest: whether the property applies only to states in which no healing action can change anything; see
             `Spec.is_at_rest`. Such a property has no other premise.
+        applies: a function of the bounds. Where it returns false, the property would say nothing, and is checked only
+            if it is named.
         domains: for each parameter after the state, its possible values; see `action`.
 
     Raises:
@@ -360,12 +370,12 @@ def invariant(
     """
     if type(at_rest) is not bool:
         raise SpecError(f"at_rest must be True or False, not {at_rest!r}")
-    if not at_rest:
-        return _property(Kind.INVARIANT, sentence, source, fails_in, premise, domains)
-    if premise is not None:
+    if applies is not None:
+        admit("applies", applies, ["bounds"], VERDICT)
+    if at_rest and premise is not None:
         raise SpecError("a property at rest cannot have a premise: test it in the predicate")
-    decorate = _property(Kind.INVARIANT, sentence, source, fails_in, None, domains)
-    return lambda function: attrs.evolve(decorate(function), at_rest=True)
+    decorate = _property(Kind.INVARIANT, sentence, source, fails_in, premise, domains)
+    return lambda function: attrs.evolve(decorate(function), at_rest=at_rest, applies=applies)
 
 
 def step_invariant(

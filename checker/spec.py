@@ -31,6 +31,7 @@ from leadline.checker.door import (
     place,
     refuse_dropped,
     shown,
+    verdict,
     wrong_state,
 )
 from leadline.checker.drawing import Drawing, Event, Message, Row
@@ -260,7 +261,13 @@ class Spec(Generic[S]):
 
     @functools.cached_property
     def _properties(self) -> tuple[Property, ...]:
-        return self._instances_of(self.properties)
+        return self._instances_of(item for item in self.properties if self._applies(item))
+
+    def _applies(self, item: Property) -> bool:
+        if item.applies is None:
+            return True
+        owner, asked = f"{item.owner}: applies", item.applies
+        return verdict(owner, asked, guarded(owner, lambda: asked(self.bounds)))
 
     def _instances_of(self, properties: Iterable[Property]) -> tuple[Property, ...]:
         return tuple(instance for item in properties for instance in item.instances(self.bounds))
@@ -440,7 +447,7 @@ class Spec(Generic[S]):
             chosen = [item for item in chosen if item.declared not in chosen]
         return attrs.evolve(
             self,
-            properties=[item for item in chosen if item is not DEADLOCK],
+            properties=[item.named for item in chosen if item is not DEADLOCK],
             optional=[item for item in self.optional if item.kind.is_witness and item not in chosen],
             rests_on=[name for name in self.rests_on if name in wanted],
             check_deadlock=DEADLOCK in chosen,
@@ -459,7 +466,8 @@ class Spec(Generic[S]):
             SpecError: if the spec has no property or witness with one of the given names.
         """
         found = list(names)
-        own = [item.name for item in (*self.properties, *self._deadlock)] if wanted is None else list(wanted)
+        every = [item.name for item in (*self.properties, *self._deadlock) if self._applies(item)]
+        own = every if wanted is None else list(wanted)
         chosen = self if not found and wanted is None else self.with_properties([*own, *found])
         return attrs.evolve(chosen, rests_on=list(dict.fromkeys(found)))
 

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from leadline.checker import Kind, Property, invariant, step_invariant, step_witness, witness
-from tests.specs.machines import Counter, Counters, CountersBounds, below_ceiling
+from tests.specs.machines import Counter, Counters, CountersBounds, below_ceiling, counters
 from tests.specs.refusals import refused
 
 Decorator = Callable[..., Callable[[Any], Property]]
@@ -157,3 +157,28 @@ def test_refuses_a_predicate_that_yields_no_sentence_when_it_is_asked(function: 
 
     with refused(f"invariant {function.__name__}", "must yield", f"not {outcome}"):
         item(7)
+
+
+def test_a_property_that_does_not_apply_within_the_bounds_is_checked_only_if_it_is_named() -> None:
+    @invariant("no counter is above two", applies=lambda bounds: bounds.ceiling > 2)
+    def small_counters(state: Counters) -> bool:
+        return all(counter.value <= 2 for counter in state.counters)
+
+    spec = counters(small_counters)
+    low, high = (spec.with_bounds({"ceiling": ceiling}) for ceiling in (2, 3))
+
+    def names(of: Any) -> list[str]:
+        return [item.name for item in of.checks]
+
+    assert "small_counters" in names(high)
+    assert "small_counters" not in names(low) + names(low.resting_on([]))
+    assert names(low.with_properties(["small_counters"])) == ["small_counters"]
+    assert names(spec.with_properties(["small_counters"]).with_bounds({"ceiling": 2})) == ["small_counters"]
+
+
+def test_refuses_an_applies_that_is_no_predicate_of_the_bounds() -> None:
+    with refused("applies", "bounds"):
+        invariant("small", applies=lambda: True)(small)  # type: ignore[misc, arg-type]
+    spec = counters(invariant("small", applies=lambda bounds: 1)(small))  # type: ignore[arg-type, return-value]
+    with refused("invariant small: applies", "must return True or False", "not 1"):
+        _ = spec.checks
