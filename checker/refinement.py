@@ -1,22 +1,25 @@
 """Refinement: a spec does only what a more abstract spec allows.
 
 A mapping takes a state of the spec, and returns a state of the abstract spec. The spec refines the abstract spec if
-each of its initial states is mapped to an initial state, and each of its steps either to a step or to no change. This
-is the safety part of what TLA+ writes as ``Spec => Abstract!Spec``. The fairness of the abstract spec is not checked.
+each of its initial states is mapped to an initial state, each of its steps either to a step or to no change, and each
+of its fair behaviours to a fair one. This is what TLA+ writes as ``Spec => Abstract!Spec``.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import attrs
 
-from leadline.checker.action import ActionInstance
+from leadline.checker.action import Action, ActionInstance, fair_parameters
 from leadline.checker.door import VALUES, admit, shown, wrong_state
 from leadline.checker.errors import SpecError
-from leadline.checker.properties import Property, step_invariant, step_witness
+from leadline.checker.formulas import always, implies, now, sometime, step
+from leadline.checker.liveness.fairness import Condition, conditions_of
+from leadline.checker.properties import Property, step_invariant, step_witness, temporal
 from leadline.checker.spec import Spec, as_tuple
 from leadline.checker.state import check_state
 from leadline.checker.support.inspection import is_a
@@ -49,16 +52,15 @@ class _Steps:
             raise SpecError(f"the mapping to {self.name} must return a {wanted.__name__}, not {shown(found)}")
         return found
 
-    def leads(self, before: object, after: object) -> bool:
-        """Return whether a step of the abstract spec leads from one of its states to another."""
+    def changes(self, before: object) -> Iterator[Any]:
+        """Yield the states to which steps of the abstract spec change one of its states."""
         for instance in self.instances:
             for _, found in instance.steps(before):
                 if type(found) is not type(before):
                     owner = f"action {instance} of {self.name}"
                     raise wrong_state(owner, instance.action.function, type(before), found)
-                if found == after:
-                    return True
-        return False
+                if found != before:
+                    yield found
 
     def refuse(self, initial: object) -> str:
         """Return why the spec must not begin in a state, or an empty string if it may."""
@@ -75,7 +77,7 @@ class _Allowed(_Steps):
 
     def __call__(self, before: object, after: object) -> Iterator[str]:
         one, other = self.mapped(before), self.mapped(after)
-        if one != other and not self.leads(one, other):
+        if one != other and other not in self.changes(one):
             yield f"no step of {self.name} leads from {one} to {other}"
 
 
@@ -84,8 +86,21 @@ class _Taken(_Steps):
     """Returns whether a step has a counterpart that changes the abstract state."""
 
     def __call__(self, before: object, after: object) -> bool:
-        one, other = self.mapped(before), self.mapped(after)
-        return one != other and self.leads(one, other)
+        return self.mapped(after) in self.changes(self.mapped(before))
+
+
+@attrs.frozen(eq=False)
+class _Enabled(_Steps):
+    """Returns whether a step can change the abstract state. `of` names the actions."""
+
+    of: str
+
+    @property
+    def __name__(self) -> str:
+        return f"{self.of} of {self.name} is enabled"
+
+    def __call__(self, state: object) -> bool:
+        return any(True for _ in self.changes(self.mapped(state)))
 
 
 def refines(
@@ -93,21 +108,26 @@ def refines(
 ) -> list[Property]:
     """Return the properties of a spec that refines another one.
 
-    The first is a step invariant: each step is mapped to a step of the abstract spec, or to no change. The others are
-    witnesses, one for each action of the abstract spec: some step is mapped to a step of this action. Otherwise, the
+    The first is a step invariant: each step is mapped to a step of the abstract spec, or to no change. It is followed
+    by witnesses, one for each action of the abstract spec: some step is mapped to a step of this action. Otherwise, the
     spec would also refine it if it did nothing, and a mapping to a constant would be right. A spec whose initial state
     is not mapped to one of the abstract spec is refused.
+
+    The others are liveness properties, one for each fairness condition of the abstract spec: in every fair behaviour of
+    the spec, the condition is true of the mapped states. It is enabled in a state if one of its actions can change the
+    mapped state, and taken by a step that is mapped to such a change.
 
     Parameters:
         abstract: the abstract spec, with its bounds. Its `within` has no effect.
         mapping: a function that takes a state of the spec, and returns a state of the abstract spec. Mapped states are
             compared with ``==``.
-        name: the name of the step invariant, with which those of the witnesses begin. By default, ``refines_`` and the
-            name of the abstract spec.
+        name: the name of the step invariant, with which those of the other properties begin. By default, ``refines_``
+            and the name of the abstract spec.
         never: the names of actions of the abstract spec that are known to have no counterpart.
 
     Raises:
-        SpecError: if an argument is not valid.
+        SpecError: if an argument is not valid, or if a fairness condition of the abstract spec is about each value that
+            a parameter draws from the state.
 
     Example:
         ``Spec(..., properties=[safe, *refines(voting, votes_of)])``
@@ -132,7 +152,41 @@ def refines(
             taken = _Taken(*given, tuple(each for each in abstract.instances if each.action is action), mapping)
             decorate = step_witness(f"a step is mapped to {action.name} of {abstract.name}")
             found.append(attrs.evolve(decorate(taken), name=f"{owner}_{_word(action.name)}"))
-    return found
+    return [*found, *_fair(abstract, given, mapping, owner)]
+
+
+def _fair(
+    abstract: Spec[A], given: tuple[str, tuple[Any, ...]], mapping: Callable[[S], A], owner: str
+) -> Iterator[Property]:
+    """Yield a liveness property for each fairness condition of the abstract spec."""
+    parts: dict[Condition, list[ActionInstance[A]]] = {}
+    for instance in abstract.instances:
+        _refuse_drawn(abstract, instance.action)
+        for condition in conditions_of(abstract, instance):
+            parts.setdefault(condition, []).append(instance)
+    for condition, instances in parts.items():
+        enabled = _Enabled(*given, tuple(instances), mapping, condition.name)
+        disabled = always(~now(enabled)) if condition.strong else ~now(enabled)
+        formula = always(implies(enabled, sometime(disabled | step(_Taken(*given, tuple(instances), mapping)))))
+        rule = condition.rule if condition.strong else f"{condition.rule} from some time on"
+        decorate = temporal(f"{condition.name} of {abstract.name} is taken again and again if it {rule}")
+        found = decorate(functools.partial(lambda formula: formula, formula))
+        yield attrs.evolve(found, name=f"{owner}_fair_{condition.name.replace(' or ', '_or_')}")
+
+
+def _refuse_drawn(abstract: Spec[A], action: Action[A, ...]) -> None:
+    """Check that no fairness condition is about each value that is drawn from the state: only a search of the abstract
+    spec could list them.
+    """
+    of_groups = (fair for names, fair in abstract.fair_groups if action.name in names)
+    for fair in (abstract.fair(action), *of_groups):
+        of = fair_parameters(fair) or (action.drawn if fair.endswith(" each") else ())
+        for drawn in action.drawn:
+            if drawn in of:
+                raise SpecError(
+                    f"refines: {abstract.name} is {fair!r} for {action.name}, whose {drawn!r} is drawn from the state: "
+                    "give it a fixed domain, or make the action fair as a whole"
+                )
 
 
 def _word(name: str) -> str:

@@ -1,7 +1,7 @@
 """Merz's allocator of resources with a schedule.
 
 Functions to sets of resources as components, a schedule as a tuple, arrangements drawn from the state, and three
-liveness properties under fairness of each client.
+liveness properties under fairness of each client. It refines `simple_allocator`, also what that promises to happen.
 
 Source: github.com/tlaplus/Examples, specifications/allocator/SchedulingAllocator.tla.
 """
@@ -16,28 +16,15 @@ from leadline.checker import (
     Spec,
     action,
     always_eventually,
-    bound,
     component,
     invariant,
     leads_to,
     permutations,
     put,
-    subsets,
+    refines,
 )
-
-Resources = frozenset[int]
-
-
-@frozen
-class Bounds:
-    clients: int = bound(3, "clients", at_least=1, at_most=4)
-    resources: int = bound(2, "resources", at_least=1, at_most=3)
-
-
-@frozen
-class Client:
-    wants: Resources = frozenset()
-    has: Resources = frozenset()
+from tests.natural import simple_allocator
+from tests.natural.simple_allocator import Bounds, Client, Resources, Simple, clients, resources, some_resources
 
 
 @frozen
@@ -45,18 +32,6 @@ class State:
     clients: tuple[Client, ...] = component(each="client")
     free: Resources = frozenset()
     schedule: tuple[int, ...] = ()
-
-
-def clients(bounds: Bounds) -> range:
-    return range(bounds.clients)
-
-
-def resources(bounds: Bounds) -> range:
-    return range(bounds.resources)
-
-
-def some_resources(bounds: Bounds) -> tuple[Resources, ...]:
-    return subsets(resources(bounds), at_least=1)
 
 
 def waiting(state: State) -> tuple[tuple[int, ...], ...]:
@@ -141,10 +116,14 @@ def satisfied(state: State, client: int) -> bool:
     return not state.clients[client].wants
 
 
+def unscheduled(state: State) -> Simple:
+    return Simple(state.clients, state.free)
+
+
 spec = Spec(
     name="allocator",
     initial_states=lambda bounds: [State((Client(),) * bounds.clients, frozenset(resources(bounds)))],
     actions=[request, allocate, return_some, return_all, schedule],
-    properties=[exclusive, satisfiable, returns, obtains, satisfied],
+    properties=[exclusive, satisfiable, returns, obtains, satisfied, *refines(simple_allocator.spec, unscheduled)],
     bounds=Bounds(),
 )

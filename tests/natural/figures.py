@@ -39,6 +39,7 @@ class Size:
 
 SMALL = (
     Size("allocator", 1_690, True),
+    Size("simple_allocator", 400, True),
     Size("byzantine_broadcast", 14_424, True),
     Size("chang_roberts", 137, True),
     Size("coffee_can", 5_150, True),
