@@ -147,11 +147,12 @@ FLOORS = (
 
 OTHER_FLOORS = {
     "leadline.checker.errors": 0,
+    "leadline.checker.refinement": 3,
     "leadline.checker.engines": 9.5,
     "leadline.checker.stateful": 12,
     "leadline.checker": 12,
 }
-"""The floors of modules that are below their folder, and of the interfaces, which hand on what is above it."""
+"""The floors of modules that are not on that of their folder, and of the interfaces, which hand on what is above it."""
 
 
 def floor_of(module: str) -> float:
