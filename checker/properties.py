@@ -182,6 +182,7 @@ class Property:
     arguments: Mapping[str, object] = attrs.field(factory=dict)
     at_rest: bool = False
     initially: Callable[[Any], str] | None = None
+    beside: Callable[[Any, Any], Mapping[str, object]] | None = None
     applies: Callable[[Any], bool] | None = None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:

@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 
 import attrs
 
-from leadline.checker.action import Action, ActionInstance, fair_parameters
+from leadline.checker.action import Action, ActionInstance, Step, fair_parameters
 from leadline.checker.door import VALUES, admit, shown, wrong_state
 from leadline.checker.errors import SpecError
 from leadline.checker.formulas import always, implies, now, sometime, step
 from leadline.checker.liveness.fairness import Condition, conditions_of
 from leadline.checker.properties import Property, step_invariant, step_witness, temporal
 from leadline.checker.spec import Spec, as_tuple
-from leadline.checker.state import check_state
+from leadline.checker.state import check_state, variables
 from leadline.checker.support.inspection import is_a
 from leadline.checker.support.messages import nearest
 from leadline.checker.values import same
@@ -61,6 +61,19 @@ class _Steps:
                     raise wrong_state(owner, instance.action.function, type(before), found)
                 if found != before:
                     yield found
+
+    def beside(self, state: object, step: Step[Any] | None) -> dict[str, object]:
+        """Return what reports show beside a state; see `Property.beside`: the abstract step, and the abstract state."""
+        found = self.mapped(state)
+        fields = {f"{self.name}.{field.name}": getattr(found, field.name) for field in variables(found)}
+        return {self.name: None if step is None else self._counterpart(self.mapped(step.before), found)} | fields
+
+    def _counterpart(self, before: object, after: object) -> str:
+        """Return the name of the abstract step between two abstract states."""
+        if before == after:
+            return "nothing changes"
+        found = (str(each) for each in self.instances if after in each.successors(before))
+        return next(found, "no step leads here")
 
     def refuse(self, initial: object) -> str:
         """Return why the spec must not begin in a state, or an empty string if it may."""
@@ -152,7 +165,7 @@ def refines(
             taken = _Taken(*given, tuple(each for each in abstract.instances if each.action is action), mapping)
             decorate = step_witness(f"a step is mapped to {action.name} of {abstract.name}")
             found.append(attrs.evolve(decorate(taken), name=f"{owner}_{_word(action.name)}"))
-    return [*found, *_fair(abstract, given, mapping, owner)]
+    return [attrs.evolve(each, beside=allowed.beside) for each in (*found, *_fair(abstract, given, mapping, owner))]
 
 
 def _fair(

@@ -651,13 +651,17 @@ class Spec(Generic[S]):
         found = guarded(owner, lambda: mapping(owner, function, function(state), Row))
         return {visible(name): row for name, row in found.items()}
 
-    def along(self, start: S, steps: Sequence[Step[S]]) -> list[dict[str, object]]:
-        """Return the values that the drawing computes along a behaviour, keyed by name: for each state, a dict.
+    def along(self, start: S, steps: Sequence[Step[S]], about: Property | None = None) -> list[dict[str, object]]:
+        """Return the values that the drawing and a property show along a behaviour, keyed by name: for each state, a
+        dict.
 
         Raises:
-            SpecError: if a function of the drawing raised an exception.
+            SpecError: if a function of the drawing or the property raised an exception.
         """
         values = [dict[str, object]() for _ in range(len(steps) + 1)]
+        if about is not None and (beside := about.beside) is not None:
+            reached = [(start, None), *((step.after, step) for step in steps)]
+            values = [dict(guarded(about.owner, functools.partial(beside, *each))) for each in reached]
         for name, along in (self.drawing.along if self.drawing is not None else {}).items():
             owner = f"{name} along the trace"
             value = values[0][name] = guarded(owner, functools.partial(along.start, start))

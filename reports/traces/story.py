@@ -121,7 +121,7 @@ def story_of(trace: Trace[Any]) -> Story:
     steps_taken = list(trace.steps)
     along = [
         {visible(name): visible(written(value)) for name, value in values.items()}
-        for values in spec.along(trace.states[0], steps_taken)
+        for values in spec.along(trace.states[0], steps_taken, about)
     ]
     taken = [step.instance for step in steps_taken]
     steps = [("", ""), *((visible(repr(instance)), visible(instance.sentence)) for instance in taken)]

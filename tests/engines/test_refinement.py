@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from leadline.checker.settings import CompiledSettings
 from leadline.checker.traces.itf import read_trace, write_trace
 from leadline.checker.traces.replay import replay
 from leadline.reports.loading import load_spec
+from leadline.reports.traces.story import story_of
 from tests.natural import consensus, voting
 from tests.specs import learning
 from tests.specs.agreement import SMALL
@@ -196,6 +198,25 @@ def test_what_a_user_reads(mapped: str, code: int, said: str, tmp_path: Path) ->
     assert run.code == code
     assert said in run.out + run.err
     assert "Traceback" not in run.err
+
+
+def test_each_step_has_its_counterpart_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "watch.py").write_text(SPEC.replace("{mapped}", "Clock(watch.minute // 360 * 6)"), encoding="utf-8")
+    run = call("explore", "watch.py:spec", "--html", "run.html", "--trace-out", ".", folder=tmp_path)
+    assert run.code == 1
+    assert "360*\n       hours: no step leads here*\n       hours.hour: 6*\n\nrefines_hours is violated" in run.out
+    assert "no step leads here" in (tmp_path / "run.html").read_text(encoding="utf-8")
+    saved = "watch.py-spec-refines_hours.itf.json"
+    shown = json.loads(call("show", saved, "--spec", "watch.py:spec", "--format", "json", folder=tmp_path).out)
+    seen = [tuple(state["along"].values()) for state in shown["states"]]
+    assert seen == [("-", "0"), *[("nothing changes", "0")] * 359, ("no step leads here", "6")]
+
+
+def test_a_step_with_a_counterpart_names_it() -> None:
+    result = oracle.explore(voting.spec.with_bounds({"ballots": 1}), LIMITS)
+    frames = story_of(result.of("refines_consensus_choose").traces[0]).frames
+    assert [frame.along["consensus"] for frame in frames[:-1]] == ["-", *["nothing changes"] * (len(frames) - 2)]
+    assert frames[-1].along == {"consensus": "choose(value=v1)", "consensus.chosen": "{v1}"}
 
 
 @attrs.frozen
