@@ -7,6 +7,7 @@ from typing import Any
 from leadline.checker.mutation.changes import Mutation
 from leadline.checker.spec import Spec
 from leadline.invariants.families.atomic import ATOMIC
+from leadline.invariants.families.clients import CLIENTS
 from leadline.invariants.families.control import CONTROL
 from leadline.invariants.families.group import GROUP
 from leadline.invariants.families.kafka import KAFKA, RPC
@@ -18,7 +19,9 @@ from leadline.model.rules import RuleColumn
 
 __all__ = ["CATALOG", "find"]
 
-FAMILIES: dict[str, Family[Any]] = {family.name: family for family in (ATOMIC, RPC, KAFKA, TXN, CONTROL, GROUP, QUORUM)}
+FAMILIES: dict[str, Family[Any]] = {
+    family.name: family for family in (ATOMIC, RPC, KAFKA, TXN, CONTROL, GROUP, QUORUM, CLIENTS)
+}
 """The families of specs, keyed by the part of their specs' names before the slash. A new family is added here."""
 
 CATALOG: dict[str, Spec[Any]] = {

@@ -17,7 +17,7 @@ import pytest
 
 from leadline.checker import Property
 from leadline.invariants import raft, situations
-from leadline.invariants.families import atomic, control, group, kafka, quorum, txn
+from leadline.invariants.families import atomic, clients, control, group, kafka, quorum, txn
 from leadline.reports.cli.app import app
 from leadline.reports.cli.options import chosen_spec
 from tests.disks.clusters import small_cluster, standard_batches
@@ -178,6 +178,7 @@ FAMILIES = {
     "`group`": (*group.PROPERTIES, *group.BY_DESIGN, *group.LIVENESS),
     "`control`": (*control.PROPERTIES, *control.OPTIONAL),
     "`quorum`": (*quorum.PROPERTIES, *quorum.OPTIONAL, *raft.SITUATIONS),
+    "`clients`": clients.PROPERTIES,
 }
 PROPERTIES = {item.name: item for properties in FAMILIES.values() for item in properties}
 

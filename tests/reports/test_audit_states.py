@@ -46,6 +46,7 @@ NOT_ON_DISKS = {
     "reads_not_taken_back": "no broker writes down what consumers read",
     "follower_reads": "no broker writes down what consumers read",
     "leader_candidates_complete": "it compares the ISR with all that consumers ever read",
+    **dict.fromkeys(("told_is_kept", "told_stays", "refines_clients_log"), "no broker writes down what clients know"),
     "hw_monotonic": "it compares two states, and the disks show one",
     "brokers_keep_running": "it compares two states, and the disks show one",
     "isr_joined_with_all": "it compares two states, and the disks show one",
