@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from leadline.checker.errors import SpecError
 from leadline.checker.mutation.changes import Mutation
 from leadline.checker.spec import Spec
 from leadline.invariants.families.atomic import ATOMIC
@@ -32,23 +33,34 @@ CATALOG: dict[str, Spec[Any]] = {
 def column_of(reference: str) -> RuleColumn | None:
     """Return the column of the spec with the given name or alias; see `find`."""
     family = FAMILIES.get(reference.partition("/")[0])
-    return None if family is None else family.column_of(reference)
+    return None if family is None or _mixed_in(reference) else family.column_of(reference)
+
+
+def _mixed_in(reference: str) -> Family[Any] | None:
+    """Return the family of whose releases a name mixes two, or None if the name is not that of a mix."""
+    family, _, releases = reference.partition("/")
+    return FAMILIES.get(family) if ".." in releases else None
 
 
 def find(reference: str) -> Spec[Any] | None:
     """Return a shipped spec by its name or alias.
 
     Parameters:
-        reference: the name or alias. It may be followed by changed rules, as in ``kafka/3.7+elr=on``.
+        reference: the name or alias. It may be followed by changed rules, as in ``kafka/3.7+elr=on``. Two releases with
+            ``..`` between them are a mix, as in ``kafka/2.0..2.1``.
 
     Returns:
         The spec, or None if no spec has the name or alias.
 
     Raises:
-        SpecError: if a rule or value does not exist.
+        SpecError: if a rule or value does not exist, or two releases cannot be mixed.
     """
     if reference in CATALOG:
         return CATALOG[reference]
+    if (family := _mixed_in(reference)) is not None:
+        if family.mix is None:
+            raise SpecError(f"{reference}: only releases of family kafka can be mixed, as in kafka/2.0..2.1")
+        return family.mix(reference)
     column = column_of(reference)
     return None if column is None else FAMILIES[reference.partition("/")[0]].spec(column)
 
@@ -60,7 +72,8 @@ def mutations(reference: str) -> list[Mutation]:
         reference: the name or alias of the spec. See `find`.
 
     Returns:
-        The mutations. The list is empty for a spec that violates properties even without a mutation.
+        The mutations. The list is empty for a mix, and for a spec that violates properties even without a
+        mutation.
     """
     spec = find(reference)
-    return [] if spec is None else spec.family.mutations_of(spec.column)
+    return [] if spec is None or spec.family is None else spec.family.mutations_of(spec.column)

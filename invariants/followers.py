@@ -42,13 +42,21 @@ def remote_leo_not_ahead(state: Partition) -> Iterator[str]:
 
 def a_follower_serves(state: Partition) -> bool:
     """Return whether consumers can read any record from a follower in this state."""
-    return state.protocol.followers_serve and any(
-        replica.up
-        and replica.leader is not None
-        and min(replica.high_watermark, replica.log.end_offset) > 0
-        and not state.believes_to_lead(follower)
+    return any(
+        _serves(state, follower) and min(replica.high_watermark, replica.log.end_offset) > 0
         for follower, replica in enumerate(state.replicas)
     )
+
+
+def _serves(state: Partition, follower: int) -> bool:
+    """Return whether consumers read from a broker that follows. Its leader sends them there, and both must know how to
+    (KIP-392).
+    """
+    if not state.rules_of(follower).followers_serve:
+        return False
+    replica = state.replicas[follower]
+    leader = replica.leader
+    return replica.up and leader not in (None, follower) and state.rules_of(leader).followers_serve
 
 
 @invariant(
@@ -59,10 +67,8 @@ def a_follower_serves(state: Partition) -> bool:
     premise=a_follower_serves,
 )
 def follower_reads(state: Partition) -> Iterator[str]:
-    if not state.protocol.followers_serve:
-        return
     for follower, replica in enumerate(state.replicas):
-        if not replica.up or replica.leader is None or state.believes_to_lead(follower):
+        if not _serves(state, follower):
             continue
         for offset in range(replica.log.start_offset, min(replica.high_watermark, replica.log.end_offset)):
             shown = next((promise.record for promise in state.exposed if promise.offset == offset), None)

@@ -44,7 +44,7 @@ def _true_leader(state: Partition) -> int | None:
 
 def _can_commit(state: Partition, leader: int) -> bool:
     """Return whether the leader may advance its high watermark, and all members of the ISR are running."""
-    return state.protocol.may_raise(state.replicas[leader], state.bounds) and all(
+    return state.rules_of(leader).may_raise(state.replicas[leader], state.bounds) and all(
         _runs(state, broker) for broker in sorted(state.quorum.isr)
     )
 
@@ -96,7 +96,7 @@ def writes_answered(state: Partition) -> bool:
     if state.bounds.acks != "all" or leader is None or not _can_commit(state, leader):
         return True
     replica = state.replicas[leader]
-    if len(replica.maximal_isr) < state.protocol.min_isr(replica, state.bounds):
+    if len(replica.maximal_isr) < state.rules_of(leader).min_isr(replica, state.bounds):
         return True
     written = [record for record in replica.log.records if record.epoch == replica.epoch]
     answered = [promise.record for promise in state.acked]

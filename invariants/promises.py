@@ -151,7 +151,7 @@ def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
 )
 def reads_not_taken_back(state: Partition) -> Iterator[Complaint]:
     for leader, replica in state.believed_leaders():
-        if not state.protocol.lists_offsets(replica):
+        if not state.rules_of(leader).lists_offsets(replica):
             continue
         for promise in state.exposed:
             gone = promise.offset < state.deletable

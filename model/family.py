@@ -53,6 +53,7 @@ class Family(Generic[C]):
         find: returns the column with the given name or alias, or None. By default, the names and aliases of `columns`
             are known.
         perturbations: the names of the bounds that limit failures and other disturbances.
+        mix: returns the spec of a mix of two releases by its name, such as ``kafka/2.0..2.1``. None if there are none.
         mutations: the deliberate mistakes. None if there are none.
         is_later: returns whether the first column is a later release than the second. By default, `releases` is in
             this order.
@@ -64,6 +65,7 @@ class Family(Generic[C]):
     make: Callable[[C, Any], Spec[Any]]
     find: Callable[[str], C | None] = attrs.field()
     perturbations: tuple[str, ...] = ()
+    mix: Callable[[str], Spec[Any]] | None = None
     mutations: Mutations[C] | None = None
     is_later: Callable[[C, C], bool] | None = None
 

@@ -20,12 +20,17 @@ class Value:
         sentence: the answer to the question of the rule.
         source: the KIP, ticket or article from which the value is taken.
         sets: the functions and constants that the value assigns to fields of `Protocol`, keyed by field.
+        opens: the level below which those of the fields that depend on a level have the value before this one, such as
+            ``2.7-IV1``. Empty if a release has the value at any level.
+        gate: what in Kafka compares the level, such as a class and its method.
     """
 
     name: str
     sentence: str
     source: str
     sets: Mapping[str, object]
+    opens: str = ""
+    gate: str = ""
 
 
 @attrs.frozen(eq=False)
@@ -150,6 +155,12 @@ class RuleColumn:
     @property
     def line(self) -> str:
         """The line of releases to which the column belongs. Releases of the same line succeed one another."""
+        return ""
+
+    def decided_by(self, rule: Rule) -> str:
+        """Return who decides a rule while releases are mixed, and at which levels, or an empty string if the family has
+        no mixes.
+        """
         return ""
 
     @property

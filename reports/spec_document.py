@@ -63,6 +63,7 @@ def spec_object(spec: Spec[object]) -> dict[str, Any]:
             {
                 "rule": rule.name,
                 "question": rule.question,
+                "decided_by": column.decided_by(rule),
                 "has": column.values[rule.name],
                 "is_changed": rule.name in column.changed,
                 "values": [{"value": it.name, "says": it.sentence, "source": it.source} for it in rule.values],
@@ -121,6 +122,8 @@ def _rules(found: dict[str, Any]) -> Iterator[Block]:
     for rule in found["rules"]:
         changed = Span("; changed here", "note") if rule["is_changed"] else ""
         yield Paragraph(words(Span(rule["rule"], "strong"), f": {rule['question']}", changed))
+        if rule["decided_by"]:
+            yield Paragraph(words(f"decided by {rule['decided_by']}"), "quiet")
         rows = []
         for each in rule["values"]:
             has = each["value"] == rule["has"]

@@ -26,7 +26,7 @@ from leadline.invariants import (
     witnesses,
 )
 from leadline.model.family import Family, Mutations
-from leadline.model.kafka import drawing, state
+from leadline.model.kafka import drawing, mixes, state
 from leadline.model.kafka.actions import actions_of
 from leadline.model.kafka.bounds import Spent
 from leadline.model.kafka.horizon import ends_at_a_bound
@@ -94,19 +94,40 @@ KRAFT_OPTIONAL = (assignment.completion_keeps_min_isr, progress.reassignments_en
 
 
 def _spec(column: Column, protocol: Protocol) -> Spec[state.Partition]:
+    """Return the spec of a release or a design."""
     return Spec(
         name=f"{column.name.partition('/')[0]}/{protocol.name}",
         summary=protocol.summary,
         note=column.note,
         initial_states=functools.partial(state.initial_states, protocol=protocol),
-        actions=actions_of(protocol),
-        properties=(*PROPERTIES, *(KRAFT_PROPERTIES if protocol.reassigns else ())),
-        optional=(*OPTIONAL, *LIVENESS, *(KRAFT_OPTIONAL if protocol.reassigns else ()), *situations.SITUATIONS),
-        cut=ends_at_a_bound,
         bounds=column.bounds,
-        distance=logs.distance_to_divergence,
-        drawing=drawing.KRAFT_DRAWING if column.controller == KRAFT else drawing.DRAWING,
+        **_parts(column, protocol),
     )
+
+
+def _mix(reference: str) -> Spec[state.Partition]:
+    """Return the spec of a mix of two releases; see `leadline.model.kafka.mixes`."""
+    mix = mixes.mix_of(reference)
+    return Spec(
+        name=mix.name,
+        summary=f"{mix.old.short_name} and {mix.new.short_name} in one cluster, during an upgrade",
+        initial_states=functools.partial(mixes.initial_states, mix=mix),
+        bounds=mix.bounds,
+        **_parts(mix.old, *mix.rules),
+    )
+
+
+def _parts(column: Column, *protocols: Protocol) -> dict[str, Any]:
+    """Return what a spec has because of its controller, and of the protocols that its brokers can follow."""
+    moves = any(protocol.reassigns for protocol in protocols)
+    return {
+        "actions": actions_of(*protocols),
+        "properties": (*PROPERTIES, *(KRAFT_PROPERTIES if moves else ())),
+        "optional": (*OPTIONAL, *LIVENESS, *(KRAFT_OPTIONAL if moves else ()), *situations.SITUATIONS),
+        "cut": ends_at_a_bound,
+        "distance": logs.distance_to_divergence,
+        "drawing": drawing.KRAFT_DRAWING if column.controller == KRAFT else drawing.DRAWING,
+    }
 
 
 def _is_mutated(rule: Rule, column: Column) -> bool:
@@ -127,6 +148,6 @@ _COMMON: dict[str, Any] = {
     ),
 }
 
-KAFKA: Family[Column] = Family(name="kafka", columns=RELEASES, **_COMMON)
+KAFKA: Family[Column] = Family(name="kafka", columns=RELEASES, mix=_mix, **_COMMON)
 
 RPC: Family[Column] = Family(name="rpc", columns=DESIGNS, **_COMMON)

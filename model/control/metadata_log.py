@@ -261,4 +261,4 @@ def started(state: Cluster, broker: int) -> Cluster:
     """Return the state after a broker has started. The broker applies no records before it is registered."""
     replica = state.replicas[broker]
     up = state.with_replica(broker, attrs.evolve(replica, up=True))
-    return with_another_incarnation(up, broker) if state.protocol.names_incarnations else up
+    return with_another_incarnation(up, broker)

@@ -111,10 +111,17 @@ ACTIONS: tuple[Action[Partition, ...], ...] = (
 Failures are last, so that they happen as late as possible in a trace."""
 
 
-def actions_of(protocol: Protocol) -> tuple[Action[Partition, ...], ...]:
-    """Return the actions that are possible under a protocol, in the order of `ACTIONS`."""
+def actions_of(*protocols: Protocol) -> tuple[Action[Partition, ...], ...]:
+    """Return the actions that are possible under a protocol or, in a mix, under one of several, in the order of
+    `ACTIONS`.
+    """
+    return tuple(each for each in ACTIONS if any(_possible(rules).get(each, True) for rules in protocols))
+
+
+def _possible(protocol: Protocol) -> dict[Action[Partition, ...], bool]:
+    """Return whether actions are possible that are not possible under every protocol."""
     asks = protocol.asks_about is not nothing
-    possible = {
+    return {
         handle_epoch_request: asks,
         handle_epoch_response: asks,
         learn_before_truncating: protocol.learns_before_truncating,
@@ -132,10 +139,9 @@ def actions_of(protocol: Protocol) -> tuple[Action[Partition, ...], ...]:
         cancel_reassignment: protocol.reassigns,
         delete_replica: protocol.reassigns,
         read_start_again: protocol.reads_start_again,
-        delete_records: protocol.carries_starts,
-        answer_deletion: protocol.carries_starts,
+        delete_records: protocol.deletes_records,
+        answer_deletion: protocol.deletes_records,
         directory_fails: protocol.has_directories,
         directory_replaced: protocol.has_directories,
         directory_removed: protocol.has_directories,
     }
-    return tuple(each for each in ACTIONS if possible.get(each, True))

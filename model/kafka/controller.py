@@ -280,8 +280,8 @@ def raise_min_insync_replicas(state: Partition, request: int) -> Iterator[Partit
     raised = state.having("min_isr_raises")
     if state.protocol.clears_elr_on_update:
         raised = _with_elr_cleared(raised)
-    if not state.protocol.learns_settings_late:
-        for broker in brokers(state.bounds):
+    for broker in brokers(state.bounds):
+        if not state.rules_of(broker).learns_settings_late:
             raised = raised.with_replica(broker, attrs.evolve(raised.replicas[broker], old_min_isr=False))
     yield raised
 

@@ -61,14 +61,14 @@ def crash_losing_tail(state: Partition, broker: int, offset: int) -> Iterator[Pa
 
 
 def _crashed(state: P, broker: int, log: Log) -> Iterator[P]:
-    replica, end = state.replicas[broker], log.end_offset
+    replica, end, protocol = state.replicas[broker], log.end_offset, state.rules_of(broker)
     newest = max(replica.high_watermark, replica.newest_checkpoint)
-    if not state.protocol.keeps_newer_checkpoints:
+    if not protocol.keeps_newer_checkpoints:
         newest = min(newest, end)
-    for on_disk in state.protocol.checkpoints(newest):
+    for on_disk in protocol.checkpoints(newest):
         newer = on_disk if on_disk > end else 0
         down = replica.renewed(log=log, high_watermark=min(on_disk, end), up=False, newest_checkpoint=newer)
-        for loaded in loaded_after_kill(state.protocol, down) if state.bounds.starts else (down,):
+        for loaded in loaded_after_kill(protocol, down) if state.bounds.starts else (down,):
             yield _down(state, broker, loaded)
 
 
@@ -111,7 +111,7 @@ def directory_removed(state: Partition, broker: int) -> Iterator[Partition]:
     shutdown file with the same broker epoch (`LogManager.readBrokerEpochFromCleanShutdownFiles`). A directory that is
     no longer in the configuration is not considered.
     """
-    clean = state.replicas[broker].stopped_cleanly and state.protocol.loses_directory_cleanly
+    clean = state.replicas[broker].stopped_cleanly and state.rules_of(broker).loses_directory_cleanly
     yield from _without_directory(state, broker, clean=clean)
 
 
@@ -182,7 +182,7 @@ def stop(state: Partition, broker: int) -> Iterator[Partition]:
     """A controlled shutdown ends: the log, the high watermark and a clean shutdown file are on disk (KIP-966)."""
     replica = state.replicas[broker]
     if state.registrations[broker].status == SHUTTING_DOWN:
-        clean = state.protocol.has_elr and (not replica.offline or state.protocol.loses_directory_cleanly)
+        clean = state.protocol.has_elr and (not replica.offline or state.rules_of(broker).loses_directory_cleanly)
         down = replica.renewed(log=replica.log, high_watermark=replica.high_watermark, up=False, stopped_cleanly=clean)
         if state.bounds.starts:
             down = attrs.evolve(down, log=down.log.as_loaded_from(down.log.start_offset))
@@ -226,7 +226,7 @@ def registered(state: P, broker: int) -> P:
     back = state.with_replica(broker, attrs.evolve(replica, stopped_cleanly=False))
     if state.protocol.has_elr and not replica.stopped_cleanly:
         back = without_eligibility(back, broker)
-    return with_another_incarnation(back, broker) if state.protocol.names_incarnations else back
+    return with_another_incarnation(back, broker)
 
 
 def was_noticed(state: Partition, broker: int) -> bool:
@@ -250,10 +250,14 @@ def without_eligibility(state: P, broker: int) -> P:
 
 def with_another_incarnation(state: P, broker: int) -> P:
     """Mark the in-flight requests that contain a restarted broker's old broker epoch, and return the new state."""
+    if not state.rules_of(broker).sends_incarnation:
+        return state
     for leader in brokers(state.bounds):
         replica = state.replicas[leader]
         proposal = replica.proposal
-        if proposal is not None and proposal.sent and broker in proposal.isr - replica.isr:
+        if proposal is None or not proposal.sent or broker not in proposal.isr - replica.isr:
+            continue
+        if state.rules_of(leader).names_incarnations:
             state = state.with_replica(leader, attrs.evolve(replica, proposal=attrs.evolve(proposal, outdated=True)))
     late = state.late[broker]
     return state if late is None else state.with_late(broker, attrs.evolve(late, restarted=True))

@@ -47,7 +47,7 @@ def delete_records(state: Partition, leader: int, offset: int) -> Iterator[Parti
     It answers when every replica has done so; see `answer_deletion`. It refuses an offset above its high watermark. The
     model has no requests for an offset below the start of the log, which change nothing.
     """
-    if not state.protocol.carries_starts or not state.may("deletes") or not state.believes_to_lead(leader):
+    if not state.rules_of(leader).deletes_records or not state.may("deletes") or not state.believes_to_lead(leader):
         return
     replica = state.replicas[leader]
     if not replica.log.start_offset < offset <= replica.high_watermark:
@@ -96,7 +96,7 @@ def retain(state: Partition, broker: int, offset: int) -> Iterator[Partition]:
     """A broker deletes its oldest segments, because they are too old or the log is too large
     (`UnifiedLog.deleteOldSegments`). Each replica does this by itself. In the model, a segment has one record.
     """
-    replica, protocol = state.replicas[broker], state.protocol
+    replica, protocol = state.replicas[broker], state.rules_of(broker)
     if not state.may("retentions") or not replica.up or replica.offline or replica.leader is None:
         return
     if not replica.log.start_offset < offset <= min(protocol.retains_up_to(replica), replica.log.end_offset):
@@ -127,9 +127,9 @@ def handle_offsets_request(state: Partition, leader: int, follower: int) -> Iter
     request = target.in_flight
     if not isinstance(request, OffsetsRequest) or request.leader != leader or not state.believes_to_lead(leader):
         return
-    source = state.replicas[leader]
-    if not state.protocol.accepts(source.epoch, request.epoch):
+    if not state.accepts(leader, follower, request.epoch):
         return
+    source = state.replicas[leader]
     answer = EarliestOffset(source.log.start_offset) if request.earliest else OffsetOutOfRange(source.log.end_offset)
     yield state.with_replica(follower, attrs.evolve(target, in_flight=answer))
 
@@ -148,7 +148,7 @@ def handle_offsets_response(state: Partition, follower: int) -> Iterator[Partiti
     The leader can change its log between its two answers. Up to 2.0, a follower with the longer log exits unless
     unclean leader election is enabled (KAFKA-7414).
     """
-    replica, protocol = state.replicas[follower], state.protocol
+    replica, protocol = state.replicas[follower], state.rules_of(follower)
     match replica.in_flight:
         case OffsetOutOfRange(end_offset=end) if end < replica.log.end_offset:
             if protocol.exits_out_of_range and not state.bounds.unclean_leader_election:
@@ -181,10 +181,12 @@ def read_start_again(state: Partition, leader: int, follower: int) -> Iterator[P
     Kafka does so only if the request has advanced the high watermark or the low watermark. The model does it after any
     request.
     """
-    source, target = state.replicas[leader], state.replicas[follower]
+    source, target, protocol = state.replicas[leader], state.replicas[follower], state.rules_of(leader)
     response = target.in_flight
-    if not isinstance(response, FetchResponse) or target.leader != leader or not state.believes_to_lead(leader):
+    if not protocol.reads_start_again or not isinstance(response, FetchResponse):
         return
-    if source.log.start_offset > response.start and not is_stuck(state.protocol, source):
+    if target.leader != leader or not state.believes_to_lead(leader):
+        return
+    if source.log.start_offset > response.start and not is_stuck(protocol, source):
         newer = attrs.evolve(response, high_watermark=source.high_watermark, start=source.log.start_offset)
         yield state.with_replica(follower, attrs.evolve(target, in_flight=newer))

@@ -73,6 +73,8 @@ def _controller(state: Partition) -> Row:
     if state.bounds.moves:
         columns["replicas"] = " ".join(map(str, state.assignment.replicas))
         badges.append(f"replicas: {columns['replicas']}")
+    if state.protocol.of_brokers:
+        badges.append(f"runs {state.protocol.name}")
     if state.protocol.has_elr:
         badges.append(f"ELR: {drawn_isr(quorum.elr)}")
         last = quorum.last_known_leader
@@ -85,6 +87,7 @@ def _broker(state: Partition, broker: int) -> Row:
     replica, status = state.replicas[broker], state.registrations[broker].status
     role, notes = role_column(broker, replica), _moving(state, broker)
     notes += [] if status == "active" else [status]
+    notes += [f"runs {state.rules_of(broker).name}"] if state.protocol.of_brokers else []
     notes += ["directory failed"] if replica.offline else []
     notes += ["stopped fetching"] if isinstance(replica.in_flight, Failed) else []
     notes += [f"deletes below {replica.deleting}"] if replica.deleting else []
@@ -92,7 +95,7 @@ def _broker(state: Partition, broker: int) -> Row:
     notes += [] if replica.empty_epoch == NO_EPOCH else [f"remembers epoch {replica.empty_epoch}"]
     proposal = replica.proposal
     asks = [] if proposal is None else [f"asks for ISR {drawn_isr(proposal.isr)}"]
-    asked = {"asks for ISR": "" if proposal is None else str(proposal)} if state.protocol.in_flight else {}
+    asked = {"asks for ISR": "" if proposal is None else str(proposal)} if state.rules_of(broker).in_flight else {}
     return Row(
         badges=[*role_badges(broker, replica), *asks] if replica.up else [],
         standing=_standing(state, broker),
@@ -115,6 +118,7 @@ def _standing(state: Partition, broker: int) -> list[str]:
     known = standing(broker, state.quorum)
     known += ["in the ELR"] if broker in state.quorum.elr else []
     known += _moving(state, broker)
+    known += [f"runs {state.rules_of(broker).name}"] if state.protocol.of_brokers else []
     return known if status == "active" else [*known, status]
 
 
@@ -224,7 +228,7 @@ def _to_clients_and_controller(before: Partition, after: Partition) -> Iterator[
     """Yield messages from leaders to clients and the controller: readable and acknowledged records, and a new ISR."""
     for broker, leader in after.believed_leaders():
         row = broker_row(broker)
-        written = not after.protocol.in_flight and leader.isr != before.replicas[broker].isr
+        written = not after.rules_of(broker).in_flight and leader.isr != before.replicas[broker].isr
         if written and after.quorum.isr == leader.isr != before.quorum.isr:
             yield Message(row, CONTROLLER, f"ISR {drawn_isr(leader.isr)}")
         if leader == before.replicas[broker]:
@@ -271,16 +275,17 @@ def answers(step: Step[Partition]) -> Iterator[Answer]:
 
 def truncations(step: Step[Partition]) -> Iterator[Truncation]:
     """Yield the truncation in a step, if any, with the rule that determines where to truncate."""
-    before, after, protocol = step.before, step.after, step.before.protocol
+    before, after = step.before, step.after
     match step.action, step.arguments:
         case "become_follower", {"broker": broker}:
             was, now = before.replicas[broker], after.replicas[broker]
-            name = _rule(protocol, "truncates_first_to")
+            name = _rule(before.rules_of(broker), "truncates_first_to")
             own = now.log.end_offset == was.high_watermark < was.log.end_offset
             how = f"truncates to its own high watermark, {was.high_watermark}" if own else truncates(was.log, now.log)
             yield Truncation(broker, f"begins to follow, and {how} ({name})", by_high_watermark=own)
         case "handle_epoch_response" | "handle_fetch_response" | "handle_offsets_response", {"follower": follower}:
             was, now = before.replicas[follower], after.replicas[follower]
+            protocol = before.rules_of(follower)
             name = _rule(protocol, "truncates_to")
             match was.in_flight:
                 case EpochResponse(epoch=epoch, end_offset=None):
@@ -327,7 +332,7 @@ def counted(step: Step[Partition]) -> Iterator[FollowerEndOffset]:
 
 def joins(step: Step[Partition]) -> Iterator[Join]:
     """Yield the followers that leaders admit to the ISR in a step, each with the rule that allows it to join."""
-    before, after, protocol = step.before, step.after, step.before.protocol
+    before, after = step.before, step.after
     for leader, replica in after.believed_leaders():
         known = before.replicas[leader]
         for broker in sorted(replica.maximal_isr - known.maximal_isr):
@@ -336,7 +341,7 @@ def joins(step: Step[Partition]) -> Iterator[Join]:
             caught_up = (
                 f"broker {leader} leads with log end offset {known.log.end_offset} and high watermark "
                 f"{known.high_watermark}, and considers broker {broker}, which fetches from offset "
-                f"{replica.remote_leos[broker]}, caught up ({_rule(protocol, 'admits')})"
+                f"{replica.remote_leos[broker]}, caught up ({_rule(before.rules_of(leader), 'admits')})"
             )
             yield Join(broker, caught_up)
 
@@ -345,8 +350,9 @@ def stalls(step: Step[Partition]) -> Iterator[Stall]:
     """Yield the leaders that do not commit a record after a step, although every member of the ISR that they know has
     it.
     """
-    after, protocol = step.after, step.after.protocol
+    after = step.after
     for leader, replica in after.believed_leaders():
+        protocol = after.rules_of(leader)
         offset, isr = replica.high_watermark, sorted(replica.maximal_isr - {leader})
         if not replica.log.has(offset) or not protocol.may_raise(replica, after.bounds):
             continue
@@ -366,8 +372,9 @@ def stalls(step: Step[Partition]) -> Iterator[Stall]:
 
 def waits(step: Step[Partition]) -> Iterator[str]:
     """Yield a sentence for each broker that waits for a response that never comes, or asks the same question again."""
-    before, after, protocol = step.before, step.after, step.after.protocol
+    before, after = step.before, step.after
     for broker, replica in enumerate(after.replicas):
+        protocol = after.rules_of(broker)
         was, proposal = before.replicas[broker], replica.proposal
         if proposal is not None and proposal.dropped:
             yield (

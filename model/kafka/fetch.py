@@ -52,11 +52,11 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     request = _fetch_of(state, leader, follower)
     if request is None:
         return
-    source, protocol = state.replicas[leader], state.protocol
+    source, protocol, receiver = state.replicas[leader], state.rules_of(leader), state.rules_of(follower)
     end = _divergence(state, leader, request)
     if end is not None:
-        told = source.high_watermark if protocol.learns_before_truncating else None
-        start = source.log.start_offset if protocol.learns_before_truncating and protocol.carries_starts else 0
+        told = source.high_watermark if receiver.learns_before_truncating else None
+        start = source.log.start_offset if receiver.learns_before_truncating and receiver.carries_starts else 0
         answer = attrs.evolve(state.replicas[follower], in_flight=Diverging(end.epoch, end.end_offset, told, start))
         after = _looked_at(state, leader, follower, request) if protocol.counts_diverging else state
         yield after.with_replica(follower, answer)
@@ -73,14 +73,14 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     records = log.between(request.offset, request.offset + 1)
     told = protocol.tells(source, after.replicas[leader], bool(records))
     target = state.replicas[follower]
-    start = log.start_offset if protocol.carries_starts else 0
+    start = log.start_offset if receiver.carries_starts else 0
     if request.offset != target.log.end_offset:
         yield after.with_replica(follower, attrs.evolve(target, in_flight=None))
     elif (
         records
         or target.last_epoch == UNTIL_EMPTY
-        or protocol.learns(request.offset, told) != target.high_watermark
-        or (state.bounds.starts and _is_news(protocol, target, request, start))
+        or receiver.learns(request.offset, told) != target.high_watermark
+        or (state.bounds.starts and _is_news(receiver, target, request, start))
     ):
         yield after.with_replica(follower, attrs.evolve(target, in_flight=FetchResponse(records, told, start)))
 
@@ -91,7 +91,7 @@ def _divergence(state: Partition, leader: int, request: FetchRequest) -> EpochEn
     A leader that first tests whether the fetch offset is below the start of its log does not compare such logs
     (KAFKA-12996).
     """
-    source, protocol = state.replicas[leader], state.protocol
+    source, protocol = state.replicas[leader], state.rules_of(leader)
     if state.bounds.starts and protocol.tests_start_first and is_out_of_range(protocol, source, request):
         return None
     return protocol.diverges(source, request, protocol.end_of_epoch)
@@ -128,7 +128,7 @@ def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partiti
 
 def _is_refused(state: Partition, leader: int, request: FetchRequest) -> bool:
     """Return whether a leader answers a request with OFFSET_OUT_OF_RANGE because of the start of its log."""
-    return state.bounds.starts and is_out_of_range(state.protocol, state.replicas[leader], request)
+    return state.bounds.starts and is_out_of_range(state.rules_of(leader), state.replicas[leader], request)
 
 
 def handled_again(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
@@ -148,7 +148,7 @@ def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition
     beyond the leader's log. In the latter case, up to 2.0, the broker exits unless unclean leader election is enabled
     (KAFKA-7414).
     """
-    replica, protocol = state.replicas[follower], state.protocol
+    replica, protocol = state.replicas[follower], state.rules_of(follower)
     match replica.in_flight:
         case FetchResponse(records=records, high_watermark=told, start=start):
             log = replica.log
@@ -189,13 +189,13 @@ def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition
 )
 def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partition]:
     """Up to 3.4.0, a follower adopts the leader's high watermark before it truncates its log (KAFKA-14704)."""
-    replica = state.replicas[follower]
+    replica, protocol = state.replicas[follower], state.rules_of(follower)
     match replica.in_flight:
         case Diverging(high_watermark=int(told), start=start) as response:
-            watermark = state.protocol.learns(replica.log.end_offset, told)
+            watermark = protocol.learns(replica.log.end_offset, told)
             heard = attrs.evolve(response, high_watermark=None, start=0)
             knows = attrs.evolve(replica, high_watermark=watermark, in_flight=heard)
-            knows = told_start(state.protocol, knows, start) if state.bounds.starts else knows
+            knows = told_start(protocol, knows, start) if state.bounds.starts else knows
             yield state.with_replica(follower, knows)
 
 
@@ -212,7 +212,7 @@ def truncate_late(state: Partition, broker: int) -> Iterator[Partition]:
     If the broker follows a new leader, its next fetch request was created before the truncation, and therefore contains
     the old log end offset.
     """
-    replica, protocol = state.replicas[broker], state.protocol
+    replica, protocol = state.replicas[broker], state.rules_of(broker)
     response = replica.late_response
     if response is None:
         return
@@ -251,14 +251,14 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
     (`Replica.updateFetchStateOrThrow`).
     """
     late = state.late[follower]
-    request = None if late is None else _accepted(state, leader, late.request)
+    request = None if late is None else _accepted(state, leader, follower, late.request)
     if late is None or request is None:
         return
     assigned = state.replicas[leader].assigned if state.bounds.moves else None
     if assigned is not None and follower not in assigned:
         return
     handled = state.with_late(follower, None)
-    source, protocol = state.replicas[leader], state.protocol
+    source, protocol = state.replicas[leader], state.rules_of(leader)
     if late.restarted and protocol.refuses_earlier_life and state.registrations[follower].status != FENCED:
         yield handled
         return
@@ -269,7 +269,7 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
         yield handled
         return
     yield _looked_at(handled, leader, follower, request, outdated=late.restarted)
-    newer = _accepted(state, leader, state.replicas[follower].in_flight)
+    newer = _accepted(state, leader, follower, state.replicas[follower].in_flight)
     if protocol.reads_incarnation_twice and late.restarted and newer is not None:
         yield _looked_at(handled, leader, follower, request, seen=newer.offset)
 
@@ -297,12 +297,12 @@ def _joins(state: Partition, leader: int, follower: int, request: FetchRequest) 
     return (
         follower not in replica.isr
         and replica.proposal is None
-        and state.protocol.admits(replica, request.offset)
+        and state.rules_of(leader).admits(replica, request.offset)
         and state.is_true_leader(leader)
     )
 
 
-def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | None:
+def _accepted(state: Partition, leader: int, follower: int, request: object) -> FetchRequest | None:
     """Return the request if it is a fetch request that a leader accepts. Otherwise, return None.
 
     The request must be sent to this broker. The broker must believe that it leads, and must accept the request's epoch,
@@ -310,9 +310,8 @@ def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | 
     """
     if not isinstance(request, FetchRequest) or request.leader != leader or not state.believes_to_lead(leader):
         return None
-    protocol = state.protocol
-    own = not protocol.keeps_session_epochs or protocol.accepts(state.replicas[leader].epoch, request.epoch)
-    return request if own else None
+    knows = state.rules_of(leader).keeps_session_epochs
+    return request if not knows or state.accepts(leader, follower, request.epoch) else None
 
 
 def _fetch_of(state: Partition, leader: int, follower: int) -> FetchRequest | None:
@@ -320,7 +319,7 @@ def _fetch_of(state: Partition, leader: int, follower: int) -> FetchRequest | No
 
     A leader rejects a request from a broker that, as far as the leader knows, is not a replica (UNKNOWN_LEADER_EPOCH).
     """
-    request = _accepted(state, leader, state.replicas[follower].in_flight)
+    request = _accepted(state, leader, follower, state.replicas[follower].in_flight)
     if request is None or not state.bounds.moves:
         return request
     assigned = state.replicas[leader].assigned
@@ -348,7 +347,7 @@ def _looked_at(
         seen: the follower's log end offset as the leader stores it after the step, if the leader handled a second fetch
             request in the meantime. The default is the offset of `request`.
     """
-    replica = state.replicas[leader]
+    replica, protocol = state.replicas[leader], state.rules_of(leader)
     joins = _joins(state, leader, follower, request)
     offset = request.offset if seen is None else seen
     leos = replica.remote_leos
@@ -358,8 +357,8 @@ def _looked_at(
     if state.bounds.starts and replica.remote_starts[follower] != request.start:
         starts = (*replica.remote_starts[:follower], request.start, *replica.remote_starts[follower + 1 :])
         replica = attrs.evolve(replica, remote_starts=starts)
-    if state.protocol.waits_for_caught_up and follower not in replica.isr and request.offset >= replica.log.end_offset:
+    if protocol.waits_for_caught_up and follower not in replica.isr and request.offset >= replica.log.end_offset:
         replica = attrs.evolve(replica, caught_up=replica.caught_up | {follower})
     if joins:
-        return expanded(state, leader, replica, follower, outdated=outdated and state.protocol.names_incarnations)
+        return expanded(state, leader, replica, follower, outdated=outdated and protocol.names_incarnations)
     return with_leader(state, leader, replica)

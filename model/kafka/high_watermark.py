@@ -7,6 +7,7 @@ import attrs
 from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.consume import exposed_by
 from leadline.model.kafka.log_start import is_stuck
+from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.state import P, Partition, Promise
 from leadline.model.quorum import NO_EPOCH
 
@@ -23,9 +24,10 @@ def with_leader(state: P, leader: int, replica: Replica) -> P:
         leader: a broker that believes it leads.
         replica: the leader's replica, whose log, ISR or remote log end offsets may have changed.
     """
-    if not state.protocol.may_raise(replica, state.bounds):
+    protocol = state.rules_of(leader)
+    if not protocol.may_raise(replica, state.bounds):
         return state.with_replica(leader, replica)
-    if state.bounds.starts and is_stuck(state.protocol, replica):
+    if state.bounds.starts and is_stuck(protocol, replica):
         return state.with_replica(leader, replica)
     watermark = smallest_leo(state, leader, replica)
     if watermark <= replica.high_watermark:
@@ -34,7 +36,7 @@ def with_leader(state: P, leader: int, replica: Replica) -> P:
     raised = attrs.evolve(raised, waits_from=waiting(raised, replica.waits_from))
     after = attrs.evolve(state.with_replica(leader, raised), exposed=exposed_by(raised, state.exposed))
     if state.bounds.acks == "all":
-        after = attrs.evolve(after, acked=_acknowledged(after, replica, watermark))
+        after = attrs.evolve(after, acked=_acknowledged(after, protocol, replica, watermark))
     return after
 
 
@@ -44,7 +46,7 @@ def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
     For brokers other than the leader, the log end offset that the leader stores is used. Only replicas that the leader
     knows of are counted.
     """
-    counted = state.protocol.counts(replica) | _awaited(state, replica) | {leader}
+    counted = state.rules_of(leader).counts(replica) | _awaited(state, leader, replica) | {leader}
     if replica.assigned is not None:
         counted &= replica.assigned | {leader}
     return min(
@@ -52,12 +54,12 @@ def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
     )
 
 
-def _awaited(state: Partition, replica: Replica) -> frozenset[int]:
+def _awaited(state: Partition, leader: int, replica: Replica) -> frozenset[int]:
     """Return the followers outside the ISR that the high watermark waits for.
 
     Since 3.6, it does not wait for those that are fenced or shutting down (KAFKA-15021).
     """
-    if state.protocol.waits_for_ineligible:
+    if state.rules_of(leader).waits_for_ineligible:
         return replica.caught_up
     return frozenset(broker for broker in replica.caught_up if state.considers_alive(broker))
 
@@ -77,7 +79,7 @@ def waiting(replica: Replica, first: int) -> int:
     return min((epoch for epoch in epochs if first <= epoch < replica.epoch), default=NO_EPOCH)
 
 
-def _acknowledged(state: Partition, leader: Replica, high_watermark: int) -> tuple[Promise, ...]:
+def _acknowledged(state: Partition, protocol: Protocol, leader: Replica, high_watermark: int) -> tuple[Promise, ...]:
     """Return all acknowledged records after a leader's high watermark has advanced. The producers use acks=all.
 
     A record of an earlier epoch is acknowledged only if its producer is still waiting (see `Replica.waits_from`).
@@ -86,10 +88,11 @@ def _acknowledged(state: Partition, leader: Replica, high_watermark: int) -> tup
 
     Parameters:
         state: the state after the step.
+        protocol: the rules that the leader follows.
         leader: the leader's replica, which still has the high watermark from before the step.
         high_watermark: the high watermark after the step.
     """
-    if len(leader.maximal_isr) < state.protocol.min_isr(leader, state.bounds):
+    if len(leader.maximal_isr) < protocol.min_isr(leader, state.bounds):
         return state.acked
     first = leader.epoch if leader.waits_from == NO_EPOCH else leader.waits_from
     first_passed = max(leader.high_watermark, leader.log.start_offset)

@@ -47,7 +47,8 @@ def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition
         return
     follower = state.replicas[member]
     fetches = follower.leader == leader and follower.epoch == replica.epoch
-    if not state.protocol.lags(replica.remote_leos[member], replica.log.end_offset, fetches):
+    protocol = state.rules_of(leader)
+    if not protocol.lags(replica.remote_leos[member], replica.log.end_offset, fetches):
         return
     if fetches:
         if not state.may("isr_shrinks"):
@@ -55,7 +56,7 @@ def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition
         state = state.having("isr_shrinks")
     isr = replica.isr - {member}
     replica = attrs.evolve(replica, caught_up=replica.caught_up - {member})
-    if not state.protocol.in_flight:
+    if not protocol.in_flight:
         after, shrunk = with_isr(state, replica, isr)
         yield with_leader(after, leader, shrunk)
     elif not state.protocol.epoch_for_shrink or state.quorum.epoch < state.bounds.max_epoch:
@@ -76,7 +77,7 @@ def falls_behind(state: Partition, leader: int, follower: int) -> Iterator[Parti
     (`request.timeout.ms`), so no property of progress may rely on it (KAFKA-15021).
     """
     replica = state.replicas[leader]
-    if state.protocol.waits_for_caught_up and follower in replica.caught_up:
+    if state.rules_of(leader).waits_for_caught_up and follower in replica.caught_up:
         yield with_leader(state, leader, attrs.evolve(replica, caught_up=replica.caught_up - {follower}))
 
 
@@ -93,7 +94,7 @@ def expanded(state: P, leader: int, replica: Replica, follower: int, *, outdated
         outdated: whether the fetch request came from an earlier incarnation of the follower.
     """
     isr = replica.isr | {follower}
-    if state.protocol.in_flight:
+    if state.rules_of(leader).in_flight:
         return with_leader(state, leader, attrs.evolve(replica, proposal=_proposed(replica, isr, outdated=outdated)))
     after, larger = with_isr(state, replica, isr)
     return with_leader(after, leader, larger)
@@ -152,7 +153,7 @@ def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
 
     If the bounds allow it, the leader receives the response first, and applies the record of the same change later.
     """
-    if not state.is_true_leader(leader):
+    if not state.is_true_leader(leader) or not state.rules_of(leader).in_flight:
         return
     replica, isr = state.replicas[leader], state.quorum.isr
     if replica.metadata == BEHIND:
@@ -162,11 +163,11 @@ def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
         if replica.isr == isr:
             return
         left = None if proposal is None or proposal.dropped else attrs.evolve(proposal, awaited=False)
-        replica = attrs.evolve(replica, caught_up=_caught_up(state, replica))
+        replica = attrs.evolve(replica, caught_up=_caught_up(state, leader, replica))
         yield with_leader(state, leader, attrs.evolve(replica, isr=isr, proposal=left, metadata=CURRENT))
     else:
-        answered = attrs.evolve(replica, isr=isr, proposal=None, caught_up=_caught_up(state, replica))
-        if not state.protocol.raises_when_answered:
+        answered = attrs.evolve(replica, isr=isr, proposal=None, caught_up=_caught_up(state, leader, replica))
+        if not state.rules_of(leader).raises_when_answered:
             yield state.with_replica(leader, answered)
             return
         yield with_leader(state, leader, answered)
@@ -175,13 +176,13 @@ def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
             yield with_leader(state.having("late_records"), leader, late)
 
 
-def _caught_up(state: Partition, replica: Replica) -> frozenset[int]:
+def _caught_up(state: Partition, leader: int, replica: Replica) -> frozenset[int]:
     """Return the followers outside the ISR that have caught up, after a leader has learned the ISR of its epoch.
 
     A member that the controller has removed, because it is fenced or shuts down, was in sync until then. A member that
     the leader has asked to remove was not.
     """
-    if not state.protocol.waits_for_caught_up:
+    if not state.rules_of(leader).waits_for_caught_up:
         return replica.caught_up
     asked = replica.isr if replica.proposal is None else replica.proposal.isr
     return replica.caught_up | ((replica.isr & asked) - state.quorum.isr)
@@ -227,9 +228,9 @@ def apply_record(state: Partition, leader: int) -> Iterator[Partition]:
     if replica.metadata == BEHIND:
         left = None if proposal is None or not proposal.sent else attrs.evolve(proposal, awaited=False)
         assigned = frozenset(state.assignment.replicas)
-        replica = attrs.evolve(replica, caught_up=_caught_up(state, replica))
+        replica = attrs.evolve(replica, caught_up=_caught_up(state, leader, replica))
         applied = attrs.evolve(replica, isr=state.quorum.isr, assigned=assigned, proposal=left, metadata=CURRENT)
-    elif proposal is None or not state.protocol.forgets_newer_proposals:
+    elif proposal is None or not state.rules_of(leader).forgets_newer_proposals:
         applied = attrs.evolve(replica, metadata=CURRENT)
     else:
         left = attrs.evolve(proposal, awaited=False) if proposal.sent else None

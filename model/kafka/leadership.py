@@ -85,7 +85,7 @@ def leader_of(
     )
     if state.bounds.starts:
         starts = before.remote_starts if before.leader == broker else (UNKNOWN_OFFSET,) * state.bounds.brokers
-        leading = leads_with(state.protocol, attrs.evolve(leading, remote_starts=starts))
+        leading = leads_with(state.rules_of(broker), attrs.evolve(leading, remote_starts=starts))
     return attrs.evolve(leading, waits_from=waiting(leading, _waited_from(state, broker)))
 
 
@@ -96,7 +96,7 @@ def _known_leos(state: Partition, broker: int, assigned: frozenset[int] | None) 
     those of brokers that have no replica any more (`Partition.updateAssignmentAndIsr`).
     """
     before, unknown = state.replicas[broker], (UNKNOWN_OFFSET,) * state.bounds.brokers
-    if not state.protocol.keeps_leos or before.leader != broker:
+    if not state.rules_of(broker).keeps_leos or before.leader != broker:
         return unknown
     if assigned is None:
         return before.remote_leos
@@ -108,7 +108,7 @@ def _waits_for_old_answer(state: Partition, broker: int) -> bool:
     earlier epoch for the response to a newer one (KAFKA-12686).
     """
     replica = state.replicas[broker]
-    if not state.protocol.drops_newer_proposals or replica.leader != broker:
+    if not state.rules_of(broker).drops_newer_proposals or replica.leader != broker:
         return False
     return replica.old_answer or (replica.proposal is not None and not replica.proposal.dropped)
 
@@ -118,15 +118,15 @@ def _waited_from(state: Partition, broker: int) -> int:
     The broker has led without interruption since that epoch.
     """
     replica = state.replicas[broker]
-    if replica.leader != broker or state.bounds.acks != "all" or not state.protocol.acknowledges_earlier:
+    if replica.leader != broker or state.bounds.acks != "all" or not state.rules_of(broker).acknowledges_earlier:
         return NO_EPOCH
     return replica.epoch if replica.waits_from == NO_EPOCH else replica.waits_from
 
 
 def _still_truncates_by(state: Partition, broker: int) -> Diverging | None:
     """Return the diverging response that makes a broker truncate its log in a later epoch, or None (KAFKA-13207)."""
-    response = state.replicas[broker].in_flight
-    if not state.protocol.truncates_late or not isinstance(response, Diverging) or response.high_watermark is not None:
+    response, late = state.replicas[broker].in_flight, state.rules_of(broker).truncates_late
+    if not late or not isinstance(response, Diverging) or response.high_watermark is not None:
         return None
     return response
 
@@ -159,12 +159,12 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
         was_added_again = state.is_current(epoch) and broker in state.assignment.replicas
         if not was_added_again:
             return
-    follows_on = replica.leader == request.leader and state.protocol.follows_on(replica.epoch, epoch, request.elected)
+    protocol, response = state.rules_of(broker), replica.in_flight
+    follows_on = replica.leader == request.leader and protocol.follows_on(replica.epoch, epoch, request.elected)
     asking = follower_of(state, broker, epoch, request.leader, request.elected)
     if follows_on:
         yield state.with_replica(broker, asking)
         return
-    protocol, response = state.protocol, replica.in_flight
     heard = _heard(state, broker, epoch)
     yield heard.with_replica(broker, asking)
     if state.registrations[broker].status == SHUTTING_DOWN:
@@ -188,7 +188,7 @@ def follower_of(state: Partition, broker: int, epoch: int, leader: int, elected:
         epoch, leader: the leader epoch and the leader that the broker learns.
         elected: whether the epoch began with an election.
     """
-    replica, protocol = state.replicas[broker], state.protocol
+    replica, protocol = state.replicas[broker], state.rules_of(broker)
     if replica.leader == leader and protocol.follows_on(replica.epoch, epoch, elected):
         return _in_epoch(replica, epoch)
     following = replica.renewed(
@@ -219,7 +219,7 @@ def _remembered(state: Partition, broker: int) -> int:
     if not state.bounds.empty_epochs or replica.leader != broker:
         return replica.empty_epoch
     wrote = replica.log.last_epoch == replica.epoch
-    return NO_EPOCH if wrote or not state.protocol.knows_from_election else replica.epoch
+    return NO_EPOCH if wrote or not state.rules_of(broker).knows_from_election else replica.epoch
 
 
 def _fetches_on(protocol: Protocol, before: Replica, asking: Replica) -> bool:

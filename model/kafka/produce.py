@@ -24,7 +24,7 @@ def produce(state: Partition, leader: int) -> Iterator[Partition]:
     if not state.believes_to_lead(leader) or state.next_value == state.bounds.records:
         return
     replica = state.replicas[leader]
-    if state.bounds.acks == "all" and len(replica.isr) < state.protocol.min_isr(replica, state.bounds):
+    if state.bounds.acks == "all" and len(replica.isr) < state.rules_of(leader).min_isr(replica, state.bounds):
         return
     record = Record(state.next_value, replica.epoch)
     written = attrs.evolve(state, next_value=state.next_value + 1)

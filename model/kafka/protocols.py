@@ -14,6 +14,7 @@ from leadline.model.kafka.bounds import OLD_MIN_ISR, Bounds
 from leadline.model.kafka.broker import ACTIVE, Registration, Replica
 from leadline.model.kafka.epochs import EpochEnd
 from leadline.model.kafka.messages import EpochResponse, FetchRequest
+from leadline.model.kafka.parties import BROKER, CONTROLLER, FEATURE, FOLLOWER, LEADER, LEVEL, decided_by
 from leadline.model.log import Log
 from leadline.model.quorum import NO_EPOCH, Quorum
 
@@ -78,6 +79,7 @@ class Protocol:
             election is disabled.
         accepts: returns whether a leader accepts a request. The arguments are the leader's epoch and the epoch of the
             request.
+        names_epoch: whether a follower's requests contain its leader epoch. A leader cannot check a missing one.
         keeps_session_epochs: whether a leader knows the epoch of a fetch request that continues a fetch session. If
             not, it accepts the request in any case.
         admits: returns whether a leader admits a follower to the ISR. The arguments are the leader's replica and the
@@ -107,6 +109,8 @@ class Protocol:
         followers_serve: whether consumers also read from followers.
         notices_bounces: which restarts the controller always notices: "none", only restarts of "leaders", or "all".
         obeys_late_requests: whether a broker accepts a request that the controller sent before the broker's restart.
+        names_broker_epochs: whether the controller's requests contain the broker epoch of their receiver. If not, the
+            broker accepts them in any case.
         elects_at_once: whether an election is part of the step that makes it necessary or possible.
         elects_uncleanly: whether the controller follows `unclean.leader.election.enable`.
         in_flight: whether a leader changes the ISR with an `AlterPartition` request instead of compare-and-set.
@@ -116,6 +120,8 @@ class Protocol:
             registration, and whether the broker has restarted since the fetch request on which the leader's decision is
             based.
         names_incarnations: whether a leader sends the broker epochs of followers to the controller.
+        sends_incarnation: whether the fetch requests of a follower contain its broker epoch. If not, a request from
+            before its restart cannot be told from a later one.
         reads_incarnation_twice: whether a leader may send a broker epoch from a later fetch request than the one on
             which its decision is based.
         raises_when_answered: whether a leader tries to advance its high watermark when it receives the response to an
@@ -149,8 +155,8 @@ class Protocol:
         counts_first_partition: whether the controller compares `min.insync.replicas` with the number of replicas of the
             topic's first partition, instead of the partition's own.
         refuses_earlier_life: whether a leader rejects a fetch request that a broker sent before it restarted.
-        carries_starts: whether fetch requests and responses contain log start offsets, and leaders accept DeleteRecords
-            requests.
+        carries_starts: whether a follower's fetch requests, and the responses to them, contain log start offsets.
+        deletes_records: whether a leader accepts DeleteRecords requests.
         retains_up_to: returns the largest log start offset to which the retention of a broker may advance. The argument
             is its replica.
         low_hw: what becomes of a high watermark below the start of the log: it becomes `UNKNOWN` or the start
@@ -160,79 +166,86 @@ class Protocol:
             logs differ.
         reads_start_again: whether a leader reads its high watermark and log start offset again after the records.
         fails_whole_fetcher: whether an error in fetching ends the thread that fetches from a leader.
+        of_brokers: in a mix of two releases, the rules that each broker follows; these are then the rules that the
+            controller follows. Empty if all follow the same rules.
     """
 
     name: str
     summary: str
-    truncates_first_to: Callable[[Replica], int]
-    asks_about: Callable[[Replica], int | None]
-    end_of_epoch: EpochLookup
-    knows_from_election: bool
-    drops_empty_epoch: bool
-    answers: Callable[[Replica, int, EpochLookup], EpochResponse]
-    truncates_to: Callable[[Replica, EpochResponse, EpochLookup], Truncation]
-    sends_last_epoch: Callable[[Replica], int | None]
-    fetches_with_epochs: bool
-    diverges: Callable[[Replica, FetchRequest, EpochLookup], EpochEnd | None]
-    counts_diverging: bool
-    learns_before_truncating: bool
-    truncates_late: bool
-    forgets_last_epoch: bool
-    follows_on: Callable[[int, int, bool], bool]
-    exits_out_of_range: bool
-    accepts: Callable[[int, int], bool]
-    keeps_session_epochs: bool
-    admits: Callable[[Replica, int], bool]
-    lags: Callable[[int, int, bool], bool]
-    counts: Callable[[Replica], frozenset[int]]
-    waits_for_caught_up: bool
-    waits_for_ineligible: bool
-    keeps_leos: bool
-    may_raise: Callable[[Replica, Bounds], bool]
-    min_isr: Callable[[Replica, Bounds], int]
-    acknowledges_earlier: bool
-    tells: Callable[[Replica, Replica, bool], int]
-    learns: Callable[[int, int], int]
-    checkpoints: Callable[[int], Iterable[int]]
-    keeps_newer_checkpoints: bool
-    lists_offsets: Callable[[Replica], bool]
-    followers_serve: bool
-    notices_bounces: str
-    obeys_late_requests: bool
-    elects_at_once: bool
-    elects_uncleanly: bool
-    in_flight: bool
-    epoch_for_removal: bool
-    epoch_for_shrink: bool
-    may_join: Callable[[Registration, bool], bool]
-    names_incarnations: bool
-    reads_incarnation_twice: bool
-    raises_when_answered: bool
-    drops_newer_proposals: bool
-    eligible: Callable[[Quorum, frozenset[int], int], frozenset[int]]
-    elects_last_known: str
-    has_elr: bool
-    elects_in_order: bool
-    reassigns: bool
-    completes: Callable[[Assignment, frozenset[int]], bool]
-    replaces_added: bool
-    replaces_removed: bool
-    cuts_elr: bool
-    forgets_newer_proposals: bool
-    has_directories: bool
-    loses_directory_cleanly: bool
-    forgets_last_known: bool
-    clears_elr_on_assignment: bool
-    clears_elr_on_update: bool
-    learns_settings_late: bool
-    counts_first_partition: bool
-    refuses_earlier_life: bool
-    carries_starts: bool
-    retains_up_to: Callable[[Replica], int]
-    low_hw: str
-    tests_start_first: bool
-    reads_start_again: bool
-    fails_whole_fetcher: bool
+    truncates_first_to: Callable[[Replica], int] = decided_by(FOLLOWER, LEVEL)
+    asks_about: Callable[[Replica], int | None] = decided_by(FOLLOWER, LEVEL)
+    end_of_epoch: EpochLookup = decided_by(BROKER)
+    knows_from_election: bool = decided_by(BROKER)
+    drops_empty_epoch: bool = decided_by(FOLLOWER)
+    answers: Callable[[Replica, int, EpochLookup], EpochResponse] = decided_by(LEADER)
+    truncates_to: Callable[[Replica, EpochResponse, EpochLookup], Truncation] = decided_by(FOLLOWER, LEVEL)
+    sends_last_epoch: Callable[[Replica], int | None] = decided_by(FOLLOWER, LEVEL)
+    fetches_with_epochs: bool = decided_by(FOLLOWER, LEVEL)
+    diverges: Callable[[Replica, FetchRequest, EpochLookup], EpochEnd | None] = decided_by(LEADER)
+    counts_diverging: bool = decided_by(LEADER)
+    learns_before_truncating: bool = decided_by(FOLLOWER)
+    truncates_late: bool = decided_by(BROKER)
+    forgets_last_epoch: bool = decided_by(FOLLOWER)
+    follows_on: Callable[[int, int, bool], bool] = decided_by(FOLLOWER)
+    exits_out_of_range: bool = decided_by(FOLLOWER)
+    accepts: Callable[[int, int], bool] = decided_by(LEADER)
+    names_epoch: bool = decided_by(FOLLOWER, LEVEL)
+    keeps_session_epochs: bool = decided_by(LEADER)
+    admits: Callable[[Replica, int], bool] = decided_by(LEADER)
+    lags: Callable[[int, int, bool], bool] = decided_by(LEADER)
+    counts: Callable[[Replica], frozenset[int]] = decided_by(LEADER)
+    waits_for_caught_up: bool = decided_by(LEADER)
+    waits_for_ineligible: bool = decided_by(LEADER)
+    keeps_leos: bool = decided_by(LEADER)
+    may_raise: Callable[[Replica, Bounds], bool] = decided_by(LEADER)
+    min_isr: Callable[[Replica, Bounds], int] = decided_by(LEADER)
+    acknowledges_earlier: bool = decided_by(LEADER)
+    tells: Callable[[Replica, Replica, bool], int] = decided_by(LEADER)
+    learns: Callable[[int, int], int] = decided_by(FOLLOWER)
+    checkpoints: Callable[[int], Iterable[int]] = decided_by(BROKER)
+    keeps_newer_checkpoints: bool = decided_by(BROKER)
+    lists_offsets: Callable[[Replica], bool] = decided_by(LEADER)
+    followers_serve: bool = decided_by(BROKER)
+    notices_bounces: str = decided_by(CONTROLLER)
+    obeys_late_requests: bool = decided_by(BROKER)
+    names_broker_epochs: bool = decided_by(CONTROLLER, LEVEL)
+    elects_at_once: bool = decided_by(CONTROLLER)
+    elects_uncleanly: bool = decided_by(CONTROLLER)
+    in_flight: bool = decided_by(LEADER, LEVEL)
+    epoch_for_removal: bool = decided_by(CONTROLLER, LEVEL)
+    epoch_for_shrink: bool = decided_by(CONTROLLER, LEVEL)
+    may_join: Callable[[Registration, bool], bool] = decided_by(CONTROLLER)
+    names_incarnations: bool = decided_by(LEADER)
+    sends_incarnation: bool = decided_by(FOLLOWER, LEVEL)
+    reads_incarnation_twice: bool = decided_by(LEADER)
+    raises_when_answered: bool = decided_by(LEADER)
+    drops_newer_proposals: bool = decided_by(LEADER)
+    eligible: Callable[[Quorum, frozenset[int], int], frozenset[int]] = decided_by(CONTROLLER, FEATURE)
+    elects_last_known: str = decided_by(CONTROLLER, FEATURE)
+    has_elr: bool = decided_by(CONTROLLER, FEATURE)
+    elects_in_order: bool = decided_by(CONTROLLER)
+    reassigns: bool = decided_by(CONTROLLER)
+    completes: Callable[[Assignment, frozenset[int]], bool] = decided_by(CONTROLLER)
+    replaces_added: bool = decided_by(CONTROLLER)
+    replaces_removed: bool = decided_by(CONTROLLER)
+    cuts_elr: bool = decided_by(CONTROLLER)
+    forgets_newer_proposals: bool = decided_by(LEADER)
+    has_directories: bool = decided_by(BROKER, LEVEL)
+    loses_directory_cleanly: bool = decided_by(BROKER)
+    forgets_last_known: bool = decided_by(CONTROLLER)
+    clears_elr_on_assignment: bool = decided_by(CONTROLLER)
+    clears_elr_on_update: bool = decided_by(CONTROLLER)
+    learns_settings_late: bool = decided_by(BROKER)
+    counts_first_partition: bool = decided_by(CONTROLLER)
+    refuses_earlier_life: bool = decided_by(LEADER)
+    carries_starts: bool = decided_by(FOLLOWER, LEVEL)
+    deletes_records: bool = decided_by(LEADER)
+    retains_up_to: Callable[[Replica], int] = decided_by(BROKER)
+    low_hw: str = decided_by(BROKER)
+    tests_start_first: bool = decided_by(LEADER)
+    reads_start_again: bool = decided_by(LEADER)
+    fails_whole_fetcher: bool = decided_by(FOLLOWER)
+    of_brokers: tuple[Protocol, ...] = ()
 
 
 # --- truncation ---------------------------------------------------------------------------------------------
@@ -275,7 +288,7 @@ def epoch_and_end(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> Ep
 
 
 def nothing_to_answer(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> EpochResponse:
-    """Raise an error: before 0.11 and since KIP-595, no replica sends `OffsetsForLeaderEpoch` requests."""
+    """Raise an error: before 0.11, no replica sends `OffsetsForLeaderEpoch` requests."""
     raise AssertionError("this release does not support OffsetsForLeaderEpoch")
 
 
@@ -306,7 +319,7 @@ def end_of_the_epoch_in_both(follower: Replica, answer: EpochResponse, end_of_ep
 
 
 def never_diverges(leader: Replica, request: FetchRequest, end_of_epoch: EpochLookup) -> EpochEnd | None:
-    """Before 2.8, fetch requests do not contain the epoch of the follower's last record."""
+    """Before 2.7, leaders know no epoch of the follower's last record. Followers send it since 2.8."""
     return None
 
 

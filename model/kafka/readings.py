@@ -60,7 +60,7 @@ def fall_back_and_lead(state: Partition, broker: int, epoch: int) -> Iterator[Pa
     """
     replica = state.replicas[broker]
     if replica.truncating:
-        state = state.with_replica(broker, truncated(state.protocol, replica, replica.high_watermark))
+        state = state.with_replica(broker, truncated(state.rules_of(broker), replica, replica.high_watermark))
     yield from become_leader(state, broker, epoch)
 
 

@@ -14,10 +14,11 @@ import attrs
 
 from leadline.checker.bounds import change_bounds
 from leadline.model.kafka.bounds import Bounds
+from leadline.model.kafka.parties import who_decides
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.published import aliases, between, known_like, span
 from leadline.model.kafka.rules import TABLE
-from leadline.model.rules import RuleColumn
+from leadline.model.rules import Rule, RuleColumn
 
 CAVEATS = {
     "3.7.0": "3.7.0 can create a log again in another directory after one has failed (KAFKA-16234), so that nothing is "
@@ -76,6 +77,12 @@ class Column(RuleColumn):
     def span(self) -> str:
         """The range of releases with these rules, such as ``3.7.0 to 3.8.1``, or an empty string for a design."""
         return span(self.versions)
+
+    def decided_by(self, rule: Rule) -> str:
+        """Return who decides a rule while releases are mixed, and at which levels."""
+        levels = [f"{value.name} at {value.opens} ({value.gate})" for value in rule.values if value.opens]
+        opens = f". Levels: {', '.join(levels)}" if levels else ""
+        return who_decides(Protocol, rule.values[0].sets) + opens
 
     def changed_within(self, version: str) -> dict[str, str]:
         """Return the rules that a release of this column has with a different value, if the start of a log can move.

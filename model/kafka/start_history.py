@@ -18,17 +18,17 @@ def starts(step: Step[Partition], rule: Callable[[Protocol, str], str]) -> Itera
         step: the step.
         rule: returns text that names a protocol and the rule that determines a field of it.
     """
-    protocol = step.after.protocol
     for broker, after in enumerate(step.after.replicas):
         before = step.before.replicas[broker]
         if isinstance(after.in_flight, Failed) and before.in_flight != after.in_flight:
-            yield f"broker {broker} {_why_failed(step, before, after, rule)} ({rule(protocol, 'fails_whole_fetcher')})"
+            why = _why_failed(step, before, after, rule)
+            yield f"broker {broker} {why} ({rule(step.after.rules_of(broker), 'fails_whole_fetcher')})"
         if before.log.start_offset != after.log.start_offset:
-            yield f"broker {broker} {_why_moved(step, before, after, rule)}"
+            yield f"broker {broker} {_why_moved(step, broker, rule)}"
 
 
 def _why_failed(step: Step[Partition], before: Replica, after: Replica, rule: Callable[[Protocol, str], str]) -> str:
-    protocol = step.after.protocol
+    protocol = step.after.protocol if before.leader is None else step.after.rules_of(before.leader)
     match before.in_flight:
         case FetchResponse(start=start, high_watermark=told):
             again = f"; it was read after the records ({rule(protocol, 'reads_start_again')})"
@@ -42,8 +42,9 @@ def _why_failed(step: Step[Partition], before: Replica, after: Replica, rule: Ca
     return f"{why} is {after.high_watermark}: it stops fetching from broker {after.leader}"
 
 
-def _why_moved(step: Step[Partition], before: Replica, after: Replica, rule: Callable[[Protocol, str], str]) -> str:
-    protocol, start = step.after.protocol, after.log.start_offset
+def _why_moved(step: Step[Partition], broker: int, rule: Callable[[Protocol, str], str]) -> str:
+    before, after, protocol = step.before.replicas[broker], step.after.replicas[broker], step.after.rules_of(broker)
+    start = after.log.start_offset
     match step.action, before.in_flight:
         case "delete_records", _:
             return f"deletes the records below offset {start}, as an operator has asked"

@@ -79,7 +79,7 @@ class Partition(Leadership[Replica]):
         registrations: the registration of each broker with the controller.
         late: for each follower, a fetch request that is still in flight after its connection broke, or None.
         replicas: the replica of each broker.
-        protocol: the rules of the release or design.
+        protocol: the rules of the release or design. In a mix of two releases, those that the controller follows.
         bounds: the limits of the state space, and the configuration.
     """
 
@@ -98,13 +98,24 @@ class Partition(Leadership[Replica]):
     protocol: Protocol = constant()
     bounds: Bounds = constant()
 
+    def rules_of(self, broker: int) -> Protocol:
+        """Return the rules that a broker follows. Without a mix, all brokers and the controller follow the same."""
+        return self.protocol.of_brokers[broker] if self.protocol.of_brokers else self.protocol
+
+    def accepts(self, leader: int, follower: int, epoch: int) -> bool:
+        """Return whether a leader accepts a request of a follower in a leader epoch. It cannot check an epoch that the
+        request does not contain.
+        """
+        fences = self.rules_of(follower).names_epoch
+        return not fences or self.rules_of(leader).accepts(self.replicas[leader].epoch, epoch)
+
     def with_replica(self, broker: int, replica: Replica) -> Self:
         """Return the state with the replica of a broker replaced.
 
         If the high watermark decreases in memory, the old value stays on disk until the next checkpoint. A failed disk
         is never read again.
         """
-        if self.protocol.keeps_newer_checkpoints and replica.up and not replica.offline:
+        if self.rules_of(broker).keeps_newer_checkpoints and replica.up and not replica.offline:
             known = self.replicas[broker]
             newest = max(known.high_watermark, known.newest_checkpoint)
             newest = newest if newest > replica.high_watermark else 0
@@ -133,7 +144,8 @@ class Partition(Leadership[Replica]):
                 return True
             case FetchRequest(leader=leader, epoch=epoch) as request:
                 leading = attrs.evolve(self.replicas[leader], epoch=epoch)
-                return self.protocol.diverges(leading, request, self.protocol.end_of_epoch) is not None
+                rules = self.rules_of(leader)
+                return rules.diverges(leading, request, rules.end_of_epoch) is not None
         return False
 
     def obeys(self, broker: int, epoch: int) -> bool:
@@ -141,7 +153,8 @@ class Partition(Leadership[Replica]):
         broker's own.
 
         A broker that has just started has no epoch, and the controller sends it the request with the current epoch. The
-        broker accepts an earlier request only in releases without a check for requests from before a restart (KIP-380).
+        broker accepts an earlier request only in releases without a check for requests from before a restart (KIP-380),
+        or if the controller's requests do not contain what it checks.
         """
         replica = self.replicas[broker]
         if not replica.up or epoch <= replica.epoch or replica.offline:
@@ -150,7 +163,10 @@ class Partition(Leadership[Replica]):
             return True
         if self.bounds.moves and broker not in self.assignment.replicas:
             return False
-        return self.is_current(epoch) or (self.protocol.obeys_late_requests and self.may("late_requests"))
+        if self.is_current(epoch):
+            return True
+        obeys = self.rules_of(broker).obeys_late_requests or not self.protocol.names_broker_epochs
+        return obeys and self.may("late_requests")
 
     def is_current(self, epoch: int) -> bool:
         """Return whether an epoch is the current leader epoch and has a leader. The controller announces only epochs

@@ -30,8 +30,8 @@ def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterat
     request = target.in_flight
     if not isinstance(request, EpochRequest) or request.leader != leader or not state.believes_to_lead(leader):
         return
-    source, protocol = state.replicas[leader], state.protocol
-    if protocol.accepts(source.epoch, request.epoch):
+    if state.accepts(leader, follower, request.epoch):
+        source, protocol = state.replicas[leader], state.rules_of(leader)
         answer = protocol.answers(source, request.wanted, protocol.end_of_epoch)
         yield state.with_replica(follower, attrs.evolve(target, in_flight=answer))
 
@@ -41,7 +41,7 @@ def handle_epoch_response(state: Partition, follower: int) -> Iterator[Partition
     """A follower truncates its log according to the rule of its protocol, and then either fetches or asks about an
     earlier epoch.
     """
-    replica, protocol = state.replicas[follower], state.protocol
+    replica, protocol = state.replicas[follower], state.rules_of(follower)
     if isinstance(replica.in_flight, EpochResponse):
         shorter, asks_again = truncated_by_answer(protocol, replica, replica.in_flight)
         request = next_request(protocol, shorter, asks=asks_again)
