@@ -25,7 +25,7 @@ from leadline.checker.door import (
     wrong_parameters,
 )
 from leadline.checker.errors import SpecError, raised
-from leadline.checker.formulas import Formula, Statement, premises, sometime
+from leadline.checker.formulas import Formula, Statement, always, implies, premises, sometime
 from leadline.checker.parameters import (
     Domain,
     check_sentence,
@@ -201,12 +201,23 @@ class Property:
 
     @functools.cached_property
     def formula(self) -> Formula:
-        """The formula of a property of kind `Kind.TEMPORAL`.
+        """What a property of behaviours says. In the formula of a property with a predicate, the property itself is the
+        predicate.
 
         Raises:
-            SpecError: if the function of the property does not return a formula, or returns one that depends on the
-                first step of a behaviour.
+            SpecError: for a property of kind `Kind.TEMPORAL`, if the function does not return a formula, or returns one
+                that depends on the first step of a behaviour.
         """
+        true = Formula("now", predicate=self)
+        match self.kind:
+            case Kind.EVENTUALLY:
+                return sometime(true)
+            case Kind.ALWAYS_EVENTUALLY:
+                return always(sometime(true))
+            case Kind.EVENTUALLY_ALWAYS:
+                return sometime(always(true))
+            case Kind.LEADS_TO:
+                return always(implies(Formula("now", predicate=self.premise), sometime(true)))
         found = guarded(self.owner, self.function)
         if not isinstance(found, Formula):
             raise wrong(self.owner, self.function, FORMULA, found)

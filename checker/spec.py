@@ -309,8 +309,14 @@ class Spec(Generic[S]):
         return found
 
     def condition(self, atom: Atom) -> Property:
-        """Return a predicate in a formula as a property of kind `Kind.CONDITION` or `Kind.STEP_CONDITION`."""
-        return self._conditions.get(atom) or _condition(atom, name_of(atom[1]))  # one of `optional` has no entry
+        """Return a predicate in a formula as a property: in the formula of a decorated predicate, the property itself,
+        and its premise; otherwise one of kind `Kind.CONDITION` or `Kind.STEP_CONDITION`.
+        """
+        of, predicate = atom
+        if isinstance(predicate, Property) and predicate.kind.is_liveness:
+            return predicate
+        known = self._conditions.get(atom) or (self._premises.get(predicate) if of == "now" else None)
+        return known or _condition(atom, name_of(predicate))  # one of `optional` has no entry
 
     @functools.cached_property
     def opening(self) -> Property | None:

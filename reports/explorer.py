@@ -107,10 +107,8 @@ def lasso(walked: Trace[object], item: Property) -> Trace[object] | None:
     if item.kind is Kind.RECOVERABLE:
         return None
     last = len(walked.states) - 1
-    loops: list[int | None] = [index for index, state in enumerate(walked.states) if state == walked.states[last]]
-    if item.kind is Kind.TEMPORAL:
-        loops.append(None)
-    found = (attrs.evolve(walked, about=item, loop=loop) for loop in loops)
+    loops = [index for index, state in enumerate(walked.states) if state == walked.states[last]]
+    found = (attrs.evolve(walked, about=item, loop=loop) for loop in (*loops, None))
     return next((trace for trace in found if fault(trace) is None), None)
 
 

@@ -3,7 +3,8 @@ after every reachable state.
 
 - `fairness` defines the fairness conditions of actions.
 - `graph` is the graph of all states and steps, and `decide` checks properties on it in plain Python.
-- `automaton` translates formulas, and `product` multiplies the graph and an automaton.
+- `violation` recognises the formulas that need no automaton. For the others, `automaton` translates the formula, and
+  `product` multiplies the graph and the automaton.
 - `lasso` builds short counterexamples, and `recheck` checks a counterexample by calling the functions of the spec.
   `truth` evaluates a formula on it without an automaton.
 """

@@ -88,7 +88,7 @@ def automaton_of(formula: Formula) -> Automaton:
     atoms = tuple(dict.fromkeys(formula.atoms))
     if len(atoms) > MOST_ATOMS:
         raise SpecError(f"a formula has {len(atoms)} different predicates: at most {MOST_ATOMS} are possible")
-    core = _Translation(atoms).core(formula)
+    core = core_of(formula)
     covers = _covers(frozenset([core]))
     untils = sorted({each for found in covers.values() for cover in found for each in cover.postponed}, key=repr)
     number: dict[tuple[frozenset[Core], int], int] = {(frozenset([core]), 0): 0}
@@ -111,6 +111,11 @@ def automaton_of(formula: Formula) -> Automaton:
         decided.append(tuple(Transition(each.true, each.false, 0) for each in free))
     accepting = frozenset(place for (_, turn), place in number.items() if turn == len(untils))
     return Automaton(atoms, tuple(transitions), accepting, tuple(decided))
+
+
+def core_of(formula: Formula) -> Core:
+    """Return a formula with only atoms negated. The bits are those of `Automaton`."""
+    return _Translation(tuple(dict.fromkeys(formula.atoms))).core(formula)
 
 
 class _Translation:

@@ -17,8 +17,10 @@ set but no step in the set takes it, a subset that contains one of these states 
 them may be fair. Therefore these states are removed, and the remaining states are divided into strongly connected sets
 again. (This decides whether there is a run that satisfies a Streett condition.)
 
-A property that is a formula is violated by a behaviour in which its negation is true: one that an automaton accepts.
-Such a behaviour is a fair one in the `product` of the graph and the automaton, in which an accepting state recurs.
+Every property of behaviours is a formula. Some formulas say no more than what region, recurrence and beginning of a
+violation are; see `violation`. Any other formula is violated by a behaviour in which its negation is true: one that an
+automaton accepts. Such a behaviour is a fair one in the `product` of the graph and the automaton, in which an accepting
+state recurs.
 
 An open state (see `Spec.is_open`) is never part of such a set, because some of its steps are not known. If no fair
 behaviour stays among the other states, nothing could have violated the property, and it is undecided.
@@ -42,8 +44,10 @@ from leadline.checker.liveness.graph import StateGraph
 from leadline.checker.liveness.judged import Judged, conclude
 from leadline.checker.liveness.lasso import FairSet, Need, shortest
 from leadline.checker.liveness.product import Product
+from leadline.checker.liveness.violation import violation_of
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import LivenessCounts, Stop, StopKind
+from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 
 S = TypeVar("S")
@@ -60,33 +64,12 @@ class Obligation:
         starts: the states in which a violation can begin.
         region: the states in which the violation continues. After the violation has begun, the behaviour stays in these
             states.
-        again: a set of states, at least one of which must be visited infinitely often, or None if this is not required.
+        again: a set of states, at least one of which must be visited infinitely often.
     """
 
     starts: set[int]
     region: set[int]
-    again: set[int] | None = None
-
-
-def obligation(graph: StateGraph[S], item: Property) -> Obligation:
-    """Return the conditions under which a behaviour violates a property of behaviours."""
-    spec, everything = graph.spec, set(range(len(graph.states)))
-    false = graph.where(lambda state: spec.complaint(item, state) is not None)
-    match item.kind:
-        case Kind.EVENTUALLY:
-            return Obligation(false & set(graph.initials), false)
-        case Kind.ALWAYS_EVENTUALLY:
-            return Obligation(false, false)
-        case Kind.EVENTUALLY_ALWAYS:
-            return Obligation(everything, everything, again=false)
-    return Obligation(false & _left(graph, item), false)
-
-
-def _left(graph: StateGraph[S], item: Property) -> set[int]:
-    """Return the states in which the left side of a leads-to property is true."""
-    premise = graph.spec.premise_of(item)
-    assert premise is not None
-    return graph.where(lambda state: graph.spec.complaint(premise, state) is None)
+    again: set[int]
 
 
 def judged(graph: StateGraph[S], item: Property) -> Judged[S] | None:
@@ -108,14 +91,13 @@ def judges_nothing(graph: StateGraph[S], item: Property) -> bool:
     """
     if not graph.open_states:
         return False
-    if item.kind is Kind.TEMPORAL and (needed := [*required(item.formula)]):
-        return any(behaviour_of(graph, formula, quiet=item.quiet, endless=True) is None for formula in needed)
     everything = set(range(len(graph.states)))
     if item.kind is Kind.RECOVERABLE:
         true = graph.where(lambda state: graph.spec.complaint(item, state) is None)
         return true != everything and _recovering(graph, item, true) == true
-    _, order = _ways(graph, Obligation(_left(graph, item) if item.kind is Kind.LEADS_TO else everything, everything))
-    return not any(fair_components(graph, set(order) - graph.open_states, quiet=item.quiet))
+    if needed := [*required(item.formula)]:
+        return any(behaviour_of(graph, formula, quiet=item.quiet, endless=True) is None for formula in needed)
+    return not any(fair_components(graph, everything - graph.open_states, quiet=item.quiet))
 
 
 def undecided(items: Sequence[Property]) -> Stop | None:
@@ -139,10 +121,7 @@ def counterexample(graph: StateGraph[S], item: Property) -> Trace[S] | None:
     """
     if item.kind is Kind.RECOVERABLE:
         return _beyond_recovery(graph, item)
-    if item.kind is Kind.TEMPORAL:
-        found = behaviour_of(graph, ~item.formula, quiet=item.quiet)
-    else:
-        found = lasso(graph, obligation(graph, item), quiet=item.quiet)
+    found = behaviour_of(graph, ~item.formula, quiet=item.quiet)
     if found is None:
         return None
     stem, loop = found.stem, found.loop or found.stem[-1:]
@@ -201,6 +180,16 @@ def behaviour_of(graph: StateGraph[S], formula: Formula, *, quiet: bool, endless
             makes the formula true whatever follows. Some fair behaviour begins like this, because taking the steps of
             the enabled conditions in turn is fair.
     """
+    everything = set(range(len(graph.states)))
+    if (wanted := violation_of(formula)) is not None:
+        conditions = map(graph.spec.condition, wanted.atoms)
+        true = [graph.where(functools.partial(_is_true, graph.spec, item)) for item in conditions]
+        starts, region, again = wanted.where(true, everything)
+        obligation = Obligation(starts & set(graph.initials) if wanted.at_first else starts, region, again)
+        if endless or not wanted.is_beginning:
+            return lasso(graph, obligation, quiet=quiet)
+        before, order = _ways(graph, obligation)
+        return Behaviour(_way(before, (order[0], True)), None) if order else None
     found = Product.of_graph(graph, automaton_of(formula), endless=endless)
     if found.decided is not None:
         return Behaviour(found.decided, None)
@@ -209,6 +198,10 @@ def behaviour_of(graph: StateGraph[S], formula: Formula, *, quiet: bool, endless
     if made is None or made.loop is None:
         return None
     return Behaviour(found.without_waiting(made.stem), found.without_waiting(made.loop))
+
+
+def _is_true(spec: Spec[S], item: Property, state: S) -> bool:
+    return spec.complaint(item, state) is None
 
 
 def fair_components(
@@ -262,9 +255,9 @@ def _inside(
             yield instance, target
 
 
-def _needs(graph: StateGraph[S], component: set[int], quiet: bool, again: set[int] | None) -> list[Need]:
+def _needs(graph: StateGraph[S], component: set[int], quiet: bool, again: set[int]) -> list[Need]:
     """Return the conditions that a loop in a component must satisfy; see `FairSet`."""
-    needs = [] if again is None else [Need(component & again, ())]
+    needs = [Need(component & again, ())]
     if graph.stops is not None:  # a loop has steps, or stops where it may
         steps = {(index, target) for index in component for _, target in _inside(graph, component, quiet, index)}
         needs.append(Need(component & graph.stops, steps))
@@ -357,7 +350,7 @@ def _beyond_recovery(graph: StateGraph[S], item: Property) -> Trace[S] | None:
     true = graph.where(lambda state: spec.complaint(item, state) is None)
     recovered = _recovering(graph, item, true | graph.open_states)
     everything = set(range(len(graph.states)))
-    before, order = _ways(graph, Obligation(everything, everything))
+    before, order = _ways(graph, Obligation(everything, everything, everything))
     lost = next((index for index in order if index not in recovered), None)
     if lost is None:
         return None

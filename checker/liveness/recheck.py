@@ -122,26 +122,8 @@ def fault(trace: Trace[S]) -> str | None:
         ways = [instance for instance, after in spec.successors(step.before) if after == step.after]
         if step.before != step.after and all(map(disturbs, ways)):
             return f"the loop is not quiet: {step.instance} is a perturbing step"
-    return None if _is_violated(spec, item, trace) else f"the behaviour does not violate {item.name}: {item.sentence}"
-
-
-def _is_violated(spec: Spec[S], item: Property, trace: Trace[S]) -> bool:
-    assert trace.loop is not None
-    if item.kind is Kind.TEMPORAL:
-        return truth(trace, item.formula) is False
-    false = [spec.complaint(item, state) is not None for state in trace.states]
-    in_loop = false[trace.loop :]
-    match item.kind:
-        case Kind.EVENTUALLY:
-            return all(false)
-        case Kind.ALWAYS_EVENTUALLY:
-            return all(in_loop)
-        case Kind.EVENTUALLY_ALWAYS:
-            return any(in_loop)
-    premise = spec.premise_of(item)
-    assert premise is not None
-    left = [spec.complaint(premise, state) is None for state in trace.states]
-    return all(in_loop) and any(left[place] and all(false[place:]) for place in range(len(false)))
+    is_false = truth(trace, item.formula) is False
+    return None if is_false else f"the behaviour does not violate {item.name}: {item.sentence}"
 
 
 def _recovers(spec: Spec[S], item: Property, state: S) -> str | None:

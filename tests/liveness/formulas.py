@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import argparse
+import functools
+import operator
 import random
 import sys
 from collections import Counter
@@ -36,9 +38,13 @@ def depth(formula: Formula) -> int:
 
 
 def formula_of(graph: Drawn, seed: int) -> Formula:
-    """A random formula over the states of a random graph, which is not about a single step."""
+    """A random formula over the states of a random graph, which is not about a single step. Every third one needs no
+    automaton.
+    """
     chance = random.Random(seed)
     atoms = [*(_state(graph, chance) for _ in range(3)), *(_step(graph, chance) for _ in range(2))]
+    if seed % 3 == 0:
+        return ~_violation(atoms[:3], chance)
 
     def of(deep: int) -> Formula:
         if deep == 0 or (deep < DEEPEST - 1 and chance.random() < 0.15):
@@ -66,6 +72,18 @@ def formula_of(graph: Drawn, seed: int) -> Formula:
     while found.is_of_steps or depth(found) < 3 or len([*_temporal(found)]) > 5:
         found = of(DEEPEST)
     return found
+
+
+def _violation(atoms: list[Formula], chance: random.Random) -> Formula:
+    """A random formula as in `leadline.checker.liveness.violation`."""
+
+    def state() -> Formula:
+        one, other = chance.choice(atoms), ~chance.choice(atoms)
+        return chance.choice([one, other, one | other, ~one & ~other])
+
+    parts = [state(), always(state()), always(eventually(state())), ~eventually(state()), ~eventually(always(state()))]
+    formula = functools.reduce(operator.and_, chance.sample(parts[: chance.choice([3, 5])], chance.randint(1, 3)))
+    return formula if chance.random() < 0.3 else eventually(formula)
 
 
 def _temporal(formula: Formula) -> list[Formula]:

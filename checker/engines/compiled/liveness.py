@@ -27,6 +27,7 @@ from leadline.checker.formulas import Formula, required
 from leadline.checker.liveness.automaton import automaton_of
 from leadline.checker.liveness.fairness import heals
 from leadline.checker.liveness.judged import Judged, conclude
+from leadline.checker.liveness.violation import violation_of
 from leadline.checker.properties import LIVENESS, Kind, Property
 from leadline.checker.result import LivenessCounts
 from leadline.checker.trace import Trace
@@ -76,11 +77,12 @@ class LivenessCheck(Generic[S]):
         outside = expander.store.outside[: self._count]
         self._open = outside.copy() if len(outside) else np.zeros(self._count, np.bool_)
         if spec.opening is not None:
-            self._open |= ~self._where(spec.opening)
+            self._open |= self._where(spec.opening)
 
     def _where(self, item: Property) -> Flags:
-        """Return the states in which a property is false, or a premise or a predicate of a formula is true."""
-        return np.unpackbits(self._shown[item], count=self._count).view(np.bool_)
+        """Return the states in which a predicate is true."""
+        shown = np.unpackbits(self._shown[item], count=self._count).view(np.bool_)
+        return shown if item.kind.is_witness else ~shown
 
     def counts(self, seconds: float) -> LivenessCounts:
         """Return the counts of components and open states for the statistics of a run."""
@@ -101,22 +103,24 @@ class LivenessCheck(Generic[S]):
     def _counterexample(self, item: Property) -> Trace[S] | None:
         if item.kind is Kind.RECOVERABLE:
             return self._beyond_recovery(item)
-        if item.kind is Kind.TEMPORAL:
-            behaviour = self._behaviour_of(~item.formula, item)
-            return None if behaviour is None else trace_of(self._graph, item, *behaviour)
-        begun, region = self._obligation(item)
-        again = self._where(item) if item.kind is Kind.EVENTUALLY_ALWAYS else np.ones(self._count, np.bool_)
-        found = self._arena.fair(begun, region, again, quiet=item.quiet)
-        if found is None:
-            return None
-        return trace_of(self._graph, item, *shortest_lasso(self._graph, len(self._spec.initials()), *found))
+        behaviour = self._behaviour_of(~item.formula, item)
+        return None if behaviour is None else trace_of(self._graph, item, *behaviour)
 
     def _behaviour_of(
         self, formula: Formula, item: Property, *, endless: bool = False
     ) -> tuple[list[int], list[int] | None] | None:
         """Return a fair behaviour in which a formula is true; see `decide.behaviour_of`."""
         where = {atom: self._where(self._spec.condition(atom)) for atom in formula.atoms if atom[0] == "now"}
-        return behaviour_of(self._arena, automaton_of(formula), where, quiet=item.quiet, endless=endless)
+        if (wanted := violation_of(formula)) is None:
+            return behaviour_of(self._arena, automaton_of(formula), where, quiet=item.quiet, endless=endless)
+        starts, region, again = wanted.where([where[atom] for atom in wanted.atoms], np.ones(self._count, np.bool_))
+        initials, store = len(self._spec.initials()), self._graph.expander.store
+        begun = starts & (np.arange(self._count) < initials) if wanted.at_first else starts
+        if wanted.is_beginning and not endless:
+            reached = np.flatnonzero(begun)
+            return (initial_path(store, initials, int(reached[0])), None) if len(reached) else None
+        found = self._arena.fair(begun, region, again, quiet=item.quiet)
+        return None if found is None else shortest_lasso(self._graph, initials, *found)
 
     def judges_nothing(self, item: Property) -> bool:
         """Return whether a property without a counterexample is undecided; see `decide.judges_nothing`."""
@@ -124,45 +128,23 @@ class LivenessCheck(Generic[S]):
             return False
         self._watch.need(self._count * BYTES_A_STATE)
         if item.kind is Kind.RECOVERABLE:
-            false = self._where(item)
-            recovered = ~false
+            recovered = self._where(item)
+            false = ~recovered
             graph_loops.add_recovering(*self._graph.rows, self._not_healing(item), recovered)
             return bool(false.any() and not (recovered & false).any())
-        if item.kind is Kind.TEMPORAL and (needed := [*required(item.formula)]):
+        if needed := [*required(item.formula)]:
             return any(self._behaviour_of(formula, item, endless=True) is None for formula in needed)
         everything = np.ones(self._count, np.bool_)
-        if item.kind is Kind.LEADS_TO:
-            return self._arena.fair(self._left(item), everything, everything, quiet=item.quiet) is None
         if item.quiet not in self._nothing_stays:
             stays = self._arena.fair(everything, everything, everything, quiet=item.quiet)
             self._nothing_stays[item.quiet] = stays is None
         return self._nothing_stays[item.quiet]
 
-    def _obligation(self, item: Property) -> tuple[Flags, Flags]:
-        """Return the states in which a violation can begin, and the states in which it can continue."""
-        if item.kind is Kind.EVENTUALLY_ALWAYS:
-            return np.ones(self._count, np.bool_), np.ones(self._count, np.bool_)
-        false = self._where(item)
-        match item.kind:
-            case Kind.EVENTUALLY:
-                initial = false.copy()
-                initial[len(self._spec.initials()) :] = False
-                return initial, false
-            case Kind.ALWAYS_EVENTUALLY:
-                return false, false
-        return false & self._left(item), false
-
-    def _left(self, item: Property) -> Flags:
-        """Return the states in which the left side of a leads-to property is true."""
-        premise = self._spec.premise_of(item)
-        assert premise is not None
-        return self._where(premise)
-
     def _beyond_recovery(self, item: Property) -> Trace[S] | None:
         """Return a shortest trace to a state from which a property cannot become true. Return None if the property can
         become true from every state.
         """
-        spec, recovered = self._spec, ~self._where(item) | self._open
+        spec, recovered = self._spec, self._where(item) | self._open
         graph_loops.add_recovering(*self._graph.rows, self._not_healing(item), recovered)
         lost = np.flatnonzero(~recovered)
         if not len(lost):
