@@ -103,11 +103,14 @@ class ActionInstance(Generic[S]):
     Attributes:
         values: the values of the parameters in `Action.domains`.
         drawn: the values of the parameters in `Action.drawn`, or None if the instance stands for all their values.
+        allows: a function that takes the states before and after a step, and returns whether the step is taken, or None
+            if all are; see `Spec.within_step`.
     """
 
     action: Action[S, ...]
     values: tuple[Any, ...]
     drawn: tuple[Any, ...] | None = None
+    allows: Callable[[S, S], bool] | None = None
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -143,7 +146,7 @@ class ActionInstance(Generic[S]):
 
     def successors(self, state: S) -> Iterator[S]:
         """Return an iterator over the next states of a state. It is empty if the action is not enabled in the state."""
-        if not self.action.drawn:
+        if not self.action.drawn and self.allows is None:
             return self.action.function(state, *self.values)
         return (successor for _, successor in self.steps(state))
 
@@ -151,12 +154,18 @@ class ActionInstance(Generic[S]):
         """Yield the steps from a state. Each step is given as this instance with the values that are drawn from the
         state, and the next state. An instance that has drawn values has no steps if the state does not have them.
         """
+        for instance, successor in self._steps(state):
+            is_state = type(successor) is type(state)  # if not, `Spec.steps` says so
+            if self.allows is None or not is_state or self.allows(state, successor):
+                yield instance, successor
+
+    def _steps(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
         if not self.action.drawn:
             for successor in self.action.function(state, *self.values):
                 yield self, successor
             return
         for drawn in self._drawn_in(state):
-            instance = ActionInstance(self.action, self.values, drawn)
+            instance = attrs.evolve(self, drawn=drawn)
             if self.drawn is None or instance == self:
                 for successor in self.action.function(state, **instance.arguments):
                     yield instance, successor

@@ -131,7 +131,7 @@ def refines(
     mapped state, and taken by a step that is mapped to such a change.
 
     Parameters:
-        abstract: the abstract spec, with its bounds. Its `within` has no effect.
+        abstract: the abstract spec, with its bounds. Its `within` and `within_step` have no effect.
         mapping: a function that takes a state of the spec, and returns a state of the abstract spec. Mapped states are
             compared with ``==``.
         name: the name of the step invariant, with which those of the other properties begin. By default, ``refines_``
@@ -157,30 +157,38 @@ def refines(
             raise SpecError(f"refines: {abstract.name} has no action {each!r}{nearest(each, actions)}")
     owner = name or f"refines_{_word(abstract.name)}"
     given = (abstract.name, tuple(abstract.initials()))
-    allowed = _Allowed(*given, abstract.instances, mapping)
+    instances = tuple(attrs.evolve(each, allows=None) for each in abstract.instances)
+    allowed = _Allowed(*given, instances, mapping)
     decorate = step_invariant(f"each step is one of {abstract.name}, or changes nothing in it")
     found = [attrs.evolve(decorate(allowed), name=owner, initially=allowed.refuse)]
     for action in abstract.actions:
         if action.name not in left_out:
-            taken = _Taken(*given, tuple(each for each in abstract.instances if each.action is action), mapping)
+            taken = _Taken(*given, tuple(each for each in instances if each.action is action), mapping)
             decorate = step_witness(f"a step is mapped to {action.name} of {abstract.name}")
             found.append(attrs.evolve(decorate(taken), name=f"{owner}_{_word(action.name)}"))
-    return [attrs.evolve(each, beside=allowed.beside) for each in (*found, *_fair(abstract, given, mapping, owner))]
+    return [
+        attrs.evolve(each, beside=allowed.beside)
+        for each in (*found, *_fair(abstract, given, instances, mapping, owner))
+    ]
 
 
 def _fair(
-    abstract: Spec[A], given: tuple[str, tuple[Any, ...]], mapping: Callable[[S], A], owner: str
+    abstract: Spec[A],
+    given: tuple[str, tuple[Any, ...]],
+    instances: Iterable[ActionInstance[A]],
+    mapping: Callable[[S], A],
+    owner: str,
 ) -> Iterator[Property]:
     """Yield a liveness property for each fairness condition of the abstract spec."""
     parts: dict[Condition, list[ActionInstance[A]]] = {}
-    for instance in abstract.instances:
+    for instance in instances:
         _refuse_drawn(abstract, instance.action)
         for condition in conditions_of(abstract, instance):
             parts.setdefault(condition, []).append(instance)
-    for condition, instances in parts.items():
-        enabled = _Enabled(*given, tuple(instances), mapping, condition.name)
+    for condition, own in parts.items():
+        enabled = _Enabled(*given, tuple(own), mapping, condition.name)
         disabled = always(~now(enabled)) if condition.strong else ~now(enabled)
-        formula = always(implies(enabled, sometime(disabled | step(_Taken(*given, tuple(instances), mapping)))))
+        formula = always(implies(enabled, sometime(disabled | step(_Taken(*given, tuple(own), mapping)))))
         rule = condition.rule if condition.strong else f"{condition.rule} from some time on"
         decorate = temporal(f"{condition.name} of {abstract.name} is taken again and again if it {rule}")
         found = decorate(functools.partial(lambda formula: formula, formula))

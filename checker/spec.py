@@ -32,6 +32,7 @@ from leadline.checker.door import (
     refuse_dropped,
     shown,
     verdict,
+    wrong,
     wrong_state,
 )
 from leadline.checker.drawing import Drawing, Event, Message, Row
@@ -85,6 +86,9 @@ class Spec(Generic[S]):
         within: a predicate of a state that limits the search, like ``CONSTRAINT`` in TLC, or None. If the predicate is
             false for a state, the properties are still checked for the state and for the step to it, but the search
             does not continue from the state. The state does not count as a distinct state and is not a deadlock.
+        within_step: a predicate of the states before and after a step that limits the search, like
+            ``ACTION_CONSTRAINT`` in TLC, or None. A step for which it is false is not taken, as if each action had this
+            guard. But a state with such a step is not a deadlock, and it is open; see `is_open`.
         distance: a function that estimates how far a state is from a violation, or None. It returns a finite number
             that is at least 0. It guides `leadline.checker.stateful.state_machine` and random searches. It never
             changes the result of an exhaustive search.
@@ -117,6 +121,7 @@ class Spec(Generic[S]):
     check_deadlock: bool = False
     final: Callable[[S], bool] | None = None
     within: Callable[[S], bool] | None = None
+    within_step: Callable[[S, S], bool] | None = None
     distance: Callable[[S], float] | None = None
     drawing: Drawing[S] | None = None
     optional: Sequence[Property] = ()
@@ -135,6 +140,8 @@ class Spec(Generic[S]):
             if (function := getattr(self, name)) is not None:
                 gives = DISTANCE if name == "distance" else VERDICT
                 admit(f"spec {self.name}: {name}", function, ["state"], gives)
+        if self.within_step is not None:
+            admit(f"spec {self.name}: within_step", self.within_step, ["before", "after"], VERDICT)
         if self.final is not None:
             object.__setattr__(self, "check_deadlock", True)
         if not self.actions:
@@ -320,11 +327,14 @@ class Spec(Generic[S]):
 
     @functools.cached_property
     def opening(self) -> Property | None:
-        """The predicate `cut` as a property of kind `Kind.CUT`, or None if there is no such predicate."""
-        return _of_predicate(self.cut, "cut", Kind.CUT)
+        """The predicate of states that are open although `within` is true, as a property of kind `Kind.CUT`, or None if
+        there is no such predicate.
+        """
+        return _of_predicate(self._or_leaves_out(self.cut), "cut", Kind.CUT)
 
     def is_open(self, state: S) -> bool:
-        """Return whether the search may miss steps from a state, because `within` is false or `cut` is true.
+        """Return whether the search may miss steps from a state: `within` is false, `cut` is true, or `within_step` is
+        false for a step.
 
         An open state is never used as evidence that a liveness property is violated: it is not part of the loop of a
         counterexample, and a state from which it can be reached counts as recoverable.
@@ -336,11 +346,19 @@ class Spec(Generic[S]):
 
     @functools.cached_property
     def ending(self) -> Property | None:
-        """The predicate `final` as a property of kind `Kind.FINAL`, or None if there is no such predicate."""
-        return _of_predicate(self.final, "final", Kind.FINAL)
+        """The predicate of states that need no next state, as a property of kind `Kind.FINAL`, or None if there is no
+        such predicate.
+        """
+        return _of_predicate(self._or_leaves_out(self.final) if self.check_deadlock else None, "final", Kind.FINAL)
+
+    def _or_leaves_out(self, predicate: Callable[[S], bool] | None) -> Callable[[S], bool] | None:
+        """Return a predicate that is true where another one is, or where `within_step` is false for a step."""
+        if self.within_step is None:
+            return predicate
+        return LeavesOut(predicate, self._all_instances, self._allows)
 
     def is_final(self, state: S) -> bool:
-        """Return whether `final` is true for a state. Return False if the spec does not have this predicate.
+        """Return whether a state needs no next state: `final` is true, or `within_step` is false for a step from it.
 
         Raises:
             SpecError: if `final` raised an exception or did not return a bool.
@@ -404,11 +422,26 @@ class Spec(Generic[S]):
 
     @functools.cached_property
     def instances(self) -> tuple[ActionInstance[S], ...]:
-        """The instances of all actions, one for each combination of parameter values, in the order of the spec.
+        """The instances of all actions, one for each combination of parameter values, in the order of the spec. They
+        take the steps that `within_step` allows.
 
         Raises:
             SpecError: if the values of a parameter are invalid, or if there are no instances at all.
         """
+        if self.within_step is None:
+            return self._all_instances
+        return tuple(attrs.evolve(each, allows=self._allows) for each in self._all_instances)
+
+    def _allows(self, before: S, after: S) -> bool:
+        """Return whether a step is taken. What the predicate raises is not caught, because the calls of actions do."""
+        assert self.within_step is not None
+        outcome = self.within_step(before, after)
+        if type(outcome) is not bool:
+            raise wrong(f"spec {self.name}: within_step", self.within_step, VERDICT, outcome)
+        return outcome
+
+    @functools.cached_property
+    def _all_instances(self) -> tuple[ActionInstance[S], ...]:
         found = tuple(instance for action in self.actions for instance in action.instances(self.bounds))
         if not found:
             names = ", ".join(action.name for action in self.actions)
@@ -717,6 +750,30 @@ class Spec(Generic[S]):
     def _drawn(self, what: str, function: Callable[[Any], Iterable[T]], given: object, kind: type[T]) -> list[T]:
         owner = f"the drawing's {what}"
         return guarded(owner, lambda: [*members(owner, function, DRAWN, function(given), kind)])
+
+
+@attrs.frozen(eq=False)
+class LeavesOut(Generic[S]):
+    """A predicate of a state: whether another predicate is true, or the constraint of steps is false for a step.
+
+    Attributes:
+        predicate: the other predicate, or None.
+        instances: the instances of all actions.
+        allows: the constraint.
+    """
+
+    predicate: Callable[[S], bool] | None
+    instances: tuple[ActionInstance[S], ...]
+    allows: Callable[[S, S], bool]
+
+    def __call__(self, state: S) -> bool:
+        if self.predicate is not None and (found := self.predicate(state)) is not False:
+            return found  # also what is no bool, and is refused
+        for instance in self.instances:
+            for after in instance.successors(state):
+                if not self.allows(state, after):
+                    return True
+        return False
 
 
 def _hashable(value: object) -> bool:

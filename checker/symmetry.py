@@ -137,7 +137,7 @@ class Symmetry(Generic[S]):
         if instance.drawn is None:
             return found
         drawn = (movers[name].move(value, by) for name, value in zip(action.drawn, instance.drawn, strict=True))
-        return ActionInstance(action, values, tuple(drawn))
+        return ActionInstance(action, values, tuple(drawn), found.allows)
 
     def _movers_of(self, owner: Any) -> dict[str, Mover]:
         """Return the mover of each parameter of an action or property: an identity if its domain is the one in

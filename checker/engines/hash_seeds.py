@@ -205,7 +205,13 @@ def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
 
 def _is_same(one: Spec[S], other: Spec[S]) -> bool:
     """Return whether two specs have the same functions. Their bounds, properties and names may differ."""
-    return one.initial_states is other.initial_states and one.actions == other.actions and one.within is other.within
+    return (
+        one.initial_states is other.initial_states and one.actions == other.actions and _limits(one) == _limits(other)
+    )
+
+
+def _limits(spec: Spec[S]) -> tuple[object, object]:
+    return spec.within, spec.within_step
 
 
 # --- in the processes with different seeds ---

@@ -76,7 +76,7 @@ def _functions(spec: Spec[S]) -> Iterator[FunctionType]:
 
     Functions of this package, such as that of `leadline.checker.enabled`, are left out.
     """
-    within = [function for function in (spec.within, spec.cut, spec.final) if function is not None]
+    within = [each for each in (spec.within, spec.within_step, spec.cut, spec.final) if each is not None]
     named = [action.function for action in spec.actions] + [item.function for item in spec.checks] + within
     for given in [*named, *(item.premise for item in spec.checks)]:
         function = inspect.unwrap(given.written if isinstance(given, Property) else given) if given else None

@@ -573,13 +573,14 @@ def _quorum(made: Model) -> None:
 
 def _settings(made: Model) -> None:
     chance = made.chance
-    atom = chance.choice(made.atoms).format(s="s")
-    other = chance.choice(made.atoms).format(s="s")
+    one, two = chance.choice(made.atoms), chance.choice(made.atoms)
     if made.kind != "bounds":
         if chance.random() < 0.2:
             made.settings.append("check_deadlock=True")
         return
-    wanted = chance.sample(("within", "cut", "final"), chance.choice((1, 1, 2)))
+    wanted = chance.sample(("within", "within_step", "cut", "final"), chance.choice((1, 1, 2)))
     for name in wanted:
-        text = f"not ({atom} and {other})" if name == "within" else f"bool({atom} and {other})"
-        made.settings.append(f"{name}=lambda s: {text}")
+        before, after = ("before", "after") if name == "within_step" else ("s", "s")
+        text = f"{one.format(s=before)} and {two.format(s=after)}"
+        text = f"not ({text})" if name.startswith("within") else f"bool({text})"
+        made.settings.append(f"{name}=lambda {', '.join(dict.fromkeys((before, after)))}: {text}")

@@ -141,7 +141,19 @@ class Rules:
         for after in found:
             if type(after) is not type(state):
                 raise Refused(f"{action.name} yields {after!r}")
-        return found
+        return [after for after in found if self.is_taken(state, after)]
+
+    def is_taken(self, before: Any, after: Any) -> bool:
+        allows = self.spec.within_step
+        return allows is None or _as_bool(allows(before, after), "within_step")
+
+    def leaves_out(self, state: Any) -> bool:
+        """Return whether a step from a state is not taken."""
+        return self.spec.within_step is not None and not all(
+            self.is_taken(state, after)
+            for instance in self.instances(state)
+            for after in self.spec.actions[instance.action].function(state, **instance.arguments)
+        )
 
     def conditions_of(self, instance: Instance) -> set[tuple[Any, ...]]:
         """Return the fairness conditions of an instance, each as (strong, actions, values)."""
@@ -181,10 +193,12 @@ class Rules:
         return self.spec.within is None or _as_bool(self.spec.within(state), "within")
 
     def is_final(self, state: Any) -> bool:
-        return self.spec.final is not None and _as_bool(self.spec.final(state), "final")
+        return (self.spec.final is not None and _as_bool(self.spec.final(state), "final")) or self.leaves_out(state)
 
     def is_open(self, state: Any) -> bool:
-        return not self.is_within(state) or (self.spec.cut is not None and _as_bool(self.spec.cut(state), "cut"))
+        if not self.is_within(state) or (self.spec.cut is not None and _as_bool(self.spec.cut(state), "cut")):
+            return True
+        return self.leaves_out(state)
 
     def is_at_rest(self, state: Any) -> bool:
         """Return whether no step of a healing action changes a state, and the state is not open."""

@@ -192,7 +192,7 @@ class Expander(Generic[S]):
         wanted = max(found.steps_wanted, default=0)
         counters = np.zeros((len(new), kernel.COUNTERS), np.int64)
         counts = np.zeros((len(new), self.tables.instances, 2), np.int64)
-        has_final = self.tables.spec.final is not None
+        has_final = self.tables.spec.ending is not None
         room = max(parts.ends[part + 1] - parts.ends[part] for part in range(len(new))) if has_final else dead_wanted
         dead = np.zeros((len(new), room), np.int64)
         seen = np.zeros((len(new), len(found.steps_wanted)), np.int64)

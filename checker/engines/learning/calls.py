@@ -192,8 +192,9 @@ class Caller(Generic[S]):
         """Return, for each decision tree, the code that the tree's function can reach with the types found so far."""
         given: list[object] = [self.spec.initials()[0], *self.layout.kinds.take()]
         arguments: dict[Action[S, ...], list[object]] = {}
+        limits = [each for each in (self.spec.within_step,) if each is not None]
         for instance in self.spec.instances:
-            arguments.setdefault(instance.action, [*instance.action.drawn.values()]).append(instance.values)
+            arguments.setdefault(instance.action, [*instance.action.drawn.values(), *limits]).append(instance.values)
         of_actions = {action: Reach(action.function, [*given, *values], True) for action, values in arguments.items()}
         checks = [
             Reach(function, [*given, *asked], False)
@@ -209,9 +210,10 @@ class Caller(Generic[S]):
         if item != AT_REST:
             yield item.function
         if item.at_rest:
-            for instance in self.spec.healing:
+            for instance in self.spec.healing if self.spec.within_step is None else self.spec.instances:
                 yield from (instance.action.function, *instance.action.drawn.values(), *instance.values)
-            yield from (each for each in (self.spec.within, self.spec.cut) if each is not None)
+            limits = (self.spec.within, self.spec.within_step, self.spec.cut)
+            yield from (each for each in limits if each is not None)
 
     def _reach_more(self) -> None:
         """Update the reachable code and the precisions after new classes or functions have been found in states."""
