@@ -226,6 +226,7 @@ def test_a_release_everywhere_is_one_object() -> None:
     assert mix.placed(attrs.evolve(mix.bounds, upgraded="")).of_brokers == ()
     placed = mix.placed(attrs.evolve(mix.bounds, upgraded="1"))
     assert [each.name for each in placed.of_brokers] == ["2.0", "2.1"]
+    assert repr(placed.of_brokers) == "(2.0, 2.1)", "leadline diff shows it"
     assert placed.name == "2.0"
 
 
