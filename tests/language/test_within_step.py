@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
 import pytest
@@ -17,14 +17,17 @@ from leadline.checker import (
     Verdict,
     action,
     always_eventually,
+    component,
     enabled,
     eventually,
     fuzz,
+    identity,
     invariant,
+    put,
     refines,
     step_invariant,
 )
-from leadline.checker.engines import oracle
+from leadline.checker.engines import compiled, oracle
 from leadline.checker.settings import CompiledSettings, RandomSettings
 from leadline.checker.traces.itf import read_trace, write_trace
 from leadline.checker.traces.replay import replay
@@ -149,6 +152,39 @@ def test_liveness_does_not_hold_because_steps_are_left_out() -> None:
         assert liveness.open == 1
     assert stuck.is_open(Lift())
     assert not lift(lambda before, after: True, high).is_open(Lift())
+
+
+@attrs.frozen
+class Floors:
+    of: tuple[Lift, ...] = component(each="lift")
+
+
+LiftId = Annotated[int, identity("lift")]
+
+
+@action("", lift=range(3))
+def rise(state: Floors, lift: LiftId) -> Iterator[Floors]:
+    if state.of[lift].floor < 3:
+        yield put(state, "of", lift, "floor", state.of[lift].floor + 1)
+
+
+def test_a_search_with_symmetry_leaves_out_the_same_steps_and_refuses_other_constraints() -> None:
+    spec = Spec(
+        name="lifts",
+        initial_states=lambda bounds: [Floors((Lift(),) * 3)],
+        actions=[rise],
+        symmetric={"lift": range(3)},
+        within_step=lambda before, after: sum(each.floor for each in after.of) <= 5,
+        check_deadlock=True,
+    )
+    plain, found = (compiled.explore(spec, None, None, CompiledSettings(symmetry=each)) for each in (False, True))
+    assert found.verdict is plain.verdict is Verdict.HOLDS
+    orbits = found.statistics.orbits
+    assert orbits is not None
+    assert orbits.states == plain.statistics.distinct == 44
+    first = attrs.evolve(spec, within_step=lambda before, after: after.of[0].floor <= 1)
+    with pytest.raises(SpecError, match="spec lifts is not symmetric"):
+        compiled.explore(first, None, None, CompiledSettings(symmetry=True))
 
 
 def test_a_random_search_takes_the_same_steps() -> None:

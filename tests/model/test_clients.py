@@ -7,14 +7,16 @@ from typing import Any
 import attrs
 import pytest
 
-from leadline.checker import SpecError, Verdict, explore
+from leadline.checker import Limits, SpecError, Verdict, explore, refines
 from leadline.checker.engines import oracle
 from leadline.checker.result import Result
 from leadline.checker.spec import Spec
 from leadline.checker.state import variables
 from leadline.invariants.catalog import CATALOG, find
 from leadline.invariants.families.clients import LARGEST, LOG
+from leadline.model.atomic.replica import Replica
 from leadline.model.clients import Clients
+from leadline.model.quorum import Request
 from leadline.reports.traces.story import story_of
 
 KAFKA_13141 = {"max_epoch": 2, "crashes": 1, "isr_shrinks": 0}
@@ -99,6 +101,32 @@ def reached(spec: Spec[Any]) -> list[Any]:
                 found[after] = None
                 waiting.append(after)
     return waiting
+
+
+def test_requests_are_no_refinement_of_brokers_that_read_logs_at_once() -> None:
+    """Not even without failures: the high watermark reaches a follower by itself."""
+    atomic, rpc = (CATALOG[f"{family}/kip-320"] for family in ("atomic", "rpc"))
+    atomic = atomic.with_bounds({"records": 9, "log_size": 9, "max_epoch": 0})
+    rpc = rpc.with_bounds({"records": 1, "max_epoch": 0, "crashes": 0, "isr_shrinks": 0})
+    (first,) = atomic.initials()
+
+    def of_rpc(state: Any) -> Any:
+        quorum, isr = state.quorum, state.replicas[0].isr
+        return attrs.evolve(
+            first,
+            next_value=state.next_value,
+            quorum=quorum,
+            requests=(frozenset({Request(quorum.leader, quorum.isr)}), frozenset()),
+            replicas=tuple(Replica(each.log, each.high_watermark, 0, 0, isr) for each in state.replicas),
+        )
+
+    begun = attrs.evolve(atomic, initial_states=lambda _: [of_rpc(rpc.initials()[0])])
+    found = explore(attrs.evolve(rpc, properties=refines(begun, of_rpc, name="refines")), Limits(keep_going=True))
+    (trace,) = found.of("refines").traces
+    assert [replica.high_watermark for replica in trace.states[-2].replicas] == [1, 0]
+    assert [replica.high_watermark for replica in trace.states[-1].replicas] == [1, 1]
+    assert trace.states[-1].replicas[1].log == trace.states[-2].replicas[1].log
+    assert found.of("refines_replicate").verdict is Verdict.HOLDS
 
 
 def test_deletions_are_refused() -> None:
