@@ -284,4 +284,6 @@ def _fields(was: object, now: object) -> Iterator[tuple[str, str, str]]:
 
 
 def _value(value: object) -> str:
+    if isinstance(value, tuple) and any(hasattr(each, "of_brokers") for each in value):
+        return ", ".join(each.name for each in value)  # the release of each broker in a mix
     return value.__name__.replace("_", " ") if callable(value) and hasattr(value, "__name__") else written(value)

@@ -247,9 +247,6 @@ class Protocol:
     fails_whole_fetcher: bool = decided_by(FOLLOWER)
     of_brokers: tuple[Protocol, ...] = ()
 
-    def __repr__(self) -> str:
-        return self.name
-
 
 # --- truncation ---------------------------------------------------------------------------------------------
 
