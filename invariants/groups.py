@@ -85,14 +85,15 @@ def assignment_disjoint(state: Classic) -> Iterator[str]:
 )
 def one_owner_among_members(state: Classic) -> Iterator[str]:
     """Compares what members read. A static member stays in the group while it is paused, so that only those static
-    members are compared that have joined the group's generation.
+    members are compared that have joined the group's generation. A consumer that the coordinator has removed is none,
+    whatever its generation: after a failover, a generation can come again.
     """
     group = state.group
     members = [
         (number, client)
         for number, client in enumerate(state.clients)
-        if (client.generation == group.generation and client.phase in IN_GENERATION)
-        or (not state.bounds.static and group.member(client.member_id) is not None)
+        if group.member(client.member_id) is not None
+        and (not state.bounds.static or (client.generation == group.generation and client.phase in IN_GENERATION))
     ]
     for (one, own), (other, others) in itertools.combinations(members, 2):
         for partition in sorted(own.owned & others.owned):

@@ -26,7 +26,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.checker.traces.replay import executed
 from leadline.invariants.promises import why_not_promised
-from leadline.reports.kafka.bugs import SETTINGS, Archive, Bug, read_archive, sizes
+from leadline.reports.kafka.bugs import CONSUMERS, SETTINGS, Archive, Bug, read_archive, sizes
 from leadline.reports.kafka.kept_behaviours import kept_steps
 from leadline.reports.kept_results import KeptResults
 from leadline.reports.loading import load_spec
@@ -34,7 +34,17 @@ from leadline.reports.toml_files import Values, read_as
 
 SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
 
-NAMED = ("control", "costs", "designs", "states", "transactions")
+NAMED = (
+    "consumer-groups",
+    "control",
+    "costs",
+    "deletion",
+    "designs",
+    "group-offsets",
+    "groups",
+    "states",
+    "transactions",
+)
 """The names of further shipped files, next to `SHIPPED`."""
 
 STATES = "distinct states"
@@ -303,7 +313,7 @@ def bug_within(bug: Bug, spec: Spec[Any]) -> list[Spec[Any]]:
     There is a second spec, with more brokers, if ``min.insync.replicas`` is larger than in the bug's own search, and
     the bug's property is one of those.
     """
-    settings = {name: getattr(spec.bounds, name) for name in SETTINGS if hasattr(spec.bounds, name)}
+    settings = {name: getattr(spec.bounds, name) for name in (*SETTINGS, *CONSUMERS) if hasattr(spec.bounds, name)}
     names = [item.name for item in spec.checks if not item.kind.is_witness]
     usual = load_spec(spec.name).with_bounds(bug.bounds_for(spec.name)).with_properties(names)
     within = usual.with_bounds(settings)

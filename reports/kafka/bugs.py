@@ -44,7 +44,8 @@ SETTINGS = {
 """
 
 CONSUMERS = {"cooperative": "CooperativeStickyAssignor", "static": "group.instance.id"}
-"""The bounds that say how the consumers of a group are configured. A bug that needs none of them occurs with each."""
+"""The bounds that say how the consumers of a group are configured. A bug whose bounds name none of them occurs with
+each."""
 
 REPLICATION = "kafka"
 TRANSACTIONS = "txn"
@@ -264,7 +265,7 @@ class Archive:
             spec: the spec of a release. Its bounds give the settings of the cluster and the kinds of failures that can
                 happen. The numbers of brokers, records, epochs and failures are ignored.
         """
-        return [bug for bug in self.affecting(spec) if _is_possible(_bounds_of(bug, spec), spec)]
+        return [bug for bug in self.affecting(spec) if _is_possible(bug, spec)]
 
     def allowed(self, spec: Spec[Any]) -> list[Bug]:
         """Return a release's bugs whose failures can happen, in a cluster of any size and with any settings.
@@ -272,7 +273,7 @@ class Archive:
         Parameters:
             spec: the spec of a release. Its bounds give the kinds of failures that can happen.
         """
-        return [bug for bug in self.affecting(spec) if _can_happen(_bounds_of(bug, spec), spec)]
+        return [bug for bug in self.affecting(spec) if _can_happen(bug, spec)]
 
     def outside(self, spec: Spec[Any]) -> list[Bug]:
         """Return a release's bugs that a search of the release's spec cannot find.
@@ -285,16 +286,12 @@ class Archive:
             The bugs. The result is empty if the spec is not a release.
         """
         names = {item.name for item in spec.checks}
-        return [
-            bug
-            for bug in self.affecting(spec)
-            if bug.property not in names or not _is_within(_bounds_of(bug, spec), spec)
-        ]
+        return [bug for bug in self.affecting(spec) if bug.property not in names or not _is_within(bug, spec)]
 
     def known(self, spec: Spec[Any], name: str) -> list[Bug]:
         """Return a release's bugs that can violate a property within the bounds of a search."""
         bugs = [bug for bug in self.affecting(spec) if bug.property == name]
-        return [bug for bug in bugs if _is_within(_bounds_of(bug, spec), spec)]
+        return [bug for bug in bugs if _is_within(bug, spec)]
 
     def affecting(self, spec: Spec[Any]) -> list[Bug]:
         """Return the bugs that affect a release, or no bugs if the spec is not a release."""
@@ -368,25 +365,27 @@ def _defaults(name: str) -> Any:
     return load_spec(name).bounds
 
 
-def _is_possible(needed: Any, spec: Spec[Any]) -> bool:
-    return _same_settings(needed, spec.bounds) and _can_happen(needed, spec)
+def _is_possible(bug: Bug, spec: Spec[Any]) -> bool:
+    return _same_settings(bug, spec) and _can_happen(bug, spec)
 
 
-def _can_happen(needed: Any, spec: Spec[Any]) -> bool:
+def _can_happen(bug: Bug, spec: Spec[Any]) -> bool:
+    needed = _bounds_of(bug, spec)
     return all(getattr(spec.bounds, name) for name in spec.family.perturbations if getattr(needed, name))
 
 
-def _is_within(needed: Any, spec: Spec[Any]) -> bool:
-    given = spec.bounds
-    return _same_settings(needed, given) and all(
+def _is_within(bug: Bug, spec: Spec[Any]) -> bool:
+    needed, given = _bounds_of(bug, spec), spec.bounds
+    return _same_settings(bug, spec) and all(
         getattr(given, name) == NO_LIMIT or NO_LIMIT != getattr(needed, name) <= getattr(given, name)
         for name in (*_names(needed, SIZES), *spec.family.perturbations)
     )
 
 
-def _same_settings(needed: Any, given: Any) -> bool:
-    same = all(getattr(needed, name) == getattr(given, name) for name in _names(needed, SETTINGS))
-    return same and all(getattr(given, name) for name in _names(needed, CONSUMERS) if getattr(needed, name))
+def _same_settings(bug: Bug, spec: Spec[Any]) -> bool:
+    needed, given = _bounds_of(bug, spec), spec.bounds
+    compared = [*_names(needed, SETTINGS), *(name for name in CONSUMERS if name in bug.bounds_for(spec.name))]
+    return all(getattr(needed, name) == getattr(given, name) for name in compared)
 
 
 def _names(bounds: Any, names: Iterable[str]) -> list[str]:
