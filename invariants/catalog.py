@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
+
 from leadline.checker.errors import SpecError
 from leadline.checker.mutation.changes import Mutation
 from leadline.checker.spec import Spec
@@ -60,7 +62,7 @@ def find(reference: str) -> Spec[Any] | None:
     if (family := _mixed_in(reference)) is not None:
         if family.mix is None:
             raise SpecError(f"{reference}: only releases of family kafka can be mixed, as in kafka/2.0..2.1")
-        return family.mix(reference)
+        return attrs.evolve(family.mix(reference), family=family)
     column = column_of(reference)
     return None if column is None else FAMILIES[reference.partition("/")[0]].spec(column)
 
@@ -76,4 +78,4 @@ def mutations(reference: str) -> list[Mutation]:
         mutation.
     """
     spec = find(reference)
-    return [] if spec is None or spec.family is None else spec.family.mutations_of(spec.column)
+    return [] if spec is None or spec.column is None else spec.family.mutations_of(spec.column)

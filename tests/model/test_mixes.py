@@ -14,7 +14,7 @@ from leadline.checker.engines import oracle
 from leadline.checker.errors import SpecError
 from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
-from leadline.invariants.catalog import find
+from leadline.invariants.catalog import find, mutations
 from leadline.model.kafka import protocols as does
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.mixes import Mix, mix_of, resolved
@@ -262,6 +262,12 @@ def test_a_pair_that_no_manual_has_is_refused(name: str, says: str) -> None:
 def test_a_placement_that_is_impossible_is_refused(bounds: dict[str, object], says: str) -> None:
     with pytest.raises(SpecError, match=says):
         mixed("kafka/2.0..2.1", **bounds)
+
+
+def test_a_mix_has_a_family_and_no_column() -> None:
+    spec = mixed("kafka/2.0..2.1")
+    assert (spec.family.name, spec.column) == ("kafka", None)
+    assert mutations("kafka/2.0..2.1") == []
 
 
 def test_a_comparison_names_the_releases_of_a_mix(tmp_path: Path) -> None:
