@@ -95,6 +95,18 @@ _ABSTRACT = Abstract(name=LOG.name, summary=LOG.summary, values={})
 
 _NAMES = ("clients/atomic/kip-320", "clients/rpc/kip-320", "clients/kafka/2.8", "clients/kafka/2.8.1")
 
-CLIENTS: Family[Any] = Family(
-    name="clients", columns=(_ABSTRACT, *filter(None, map(_find, _NAMES))), make=_spec, find=_find
+
+class _OfSeveral(Family[Any]):
+    """A family whose columns have the rules of several other families."""
+
+    def like(self, column: RuleColumn) -> list[RuleColumn]:
+        return [each for each in self.releases if type(each) is type(column)]
+
+
+CLIENTS: Family[Any] = _OfSeveral(
+    name="clients",
+    columns=(_ABSTRACT, *filter(None, map(_find, _NAMES))),
+    releases=tuple(filter(None, (_find(f"clients/{each.name}") for each in (*ATOMIC.columns, *KAFKA.releases)))),
+    make=_spec,
+    find=_find,
 )

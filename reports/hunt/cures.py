@@ -209,7 +209,7 @@ def _of_table(spec: Spec[Any]) -> Iterator[Cure]:
         of_releases = {each.values[rule.name] for each in spec.family.like(column)}
         for value in (each.name for each in rule.values if each.name != column.values[rule.name]):
             rank = LATER if value in later.get(rule.name, ()) else SHARED if len(of_releases) == 1 else NEW
-            if rank == NEW and any(each.values[rule.name] == value for each in spec.family.releases):
+            if rank == NEW and any(each.values.get(rule.name) == value for each in spec.family.releases):
                 rank = EARLIER
             yield Cure(bounds_text({rule.name: value}), rank, {rule.name: value})
 

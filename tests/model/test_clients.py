@@ -17,6 +17,7 @@ from leadline.invariants.families.clients import LARGEST, LOG
 from leadline.model.atomic.replica import Replica
 from leadline.model.clients import Clients
 from leadline.model.quorum import Request
+from leadline.reports.hunt import cures
 from leadline.reports.traces.story import story_of
 
 KAFKA_13141 = {"max_epoch": 2, "crashes": 1, "isr_shrinks": 0}
@@ -139,3 +140,11 @@ def test_a_spec_of_another_family_has_no_such_name() -> None:
     assert find("clients/kafka/9.9") is None
     with pytest.raises(SpecError, match="unknown rule 'x'"):
         find("clients/kafka/2.8+x=y")
+
+
+@pytest.mark.parametrize("name", ["clients/log", "clients/atomic/hw-truncation", "clients/kafka/2.8"])
+def test_every_kind_of_spec_can_be_hunted_in(name: str) -> None:
+    spec = find(name)
+    assert spec is not None
+    assert {type(each) for each in spec.family.like(spec.column)} <= {type(spec.column)}
+    assert all(cure.rules for cure in cures._of_table(spec))
