@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.checker.engines.learning.forest import with_room
-from leadline.checker.engines.random.kernel import mixed
+from leadline.checker.engines.random.kernel import mark_paths, mixed
 
 N = TypeVar("N", bound=np.generic)
 
@@ -216,7 +216,9 @@ class Frontier:
         most = max(1, min(self._most, WORDS // max(self._states.shape[1], 1)))
         if self._count > most:
             self.given_up += self._count - most * 3 // 4
-            self._remove(np.setdiff1d(np.arange(self._count), self.next_places(most * 3 // 4)))
+            is_last = np.ones(self._count, np.bool_)
+            is_last[self.next_places(most * 3 // 4)] = False
+            self._remove(np.flatnonzero(is_last))
 
     def next_places(self, most: int) -> NDArray[np.int64]:
         """Return the indices of the states to be expanded next.
@@ -251,7 +253,9 @@ class Frontier:
     def _remove(self, places: NDArray[np.int64]) -> None:
         """Remove the states at the given indices, and fill the gaps with states from the end of the arrays."""
         count = self._count - len(places)
-        last = np.setdiff1d(np.arange(count, self._count), places)
+        stays = np.ones(self._count, np.bool_)
+        stays[places] = False
+        last = count + np.flatnonzero(stays[count:])
         for array in (self._states, self._nodes, self._turns, self._distances):
             array[places[places < count]] = array[last]
         self._count = count
@@ -286,12 +290,8 @@ class Frontier:
             return held
         parents = self._parents[: self._nodes_count]
         wanted = np.zeros(len(parents), np.bool_)
-        some = np.concatenate([self._nodes[: self._count], held])
-        while len(some):
-            wanted[some] = True
-            some = np.unique(parents[some])
-            some = some[some >= 0]
-            some = some[~wanted[some]]
+        wanted[self._nodes[: self._count]] = wanted[held] = True
+        mark_paths(parents, wanted)
         number, kept = np.cumsum(wanted) - 1, np.flatnonzero(wanted)
         self._nodes[: self._count] = number[self._nodes[: self._count]]
         self._parents = np.where(parents[kept] < 0, -1, number[parents[kept]])

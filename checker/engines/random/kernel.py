@@ -39,6 +39,19 @@ def _random(seed, walk, step, use):
 
 
 @njit(nogil=True)
+def mark_paths(parents, wanted):
+    """Mark all nodes on the paths to marked nodes; see `Frontier`.
+
+    Parameters:
+        parents: for each node, its predecessor, which has a smaller number, or -1.
+        wanted: for each node, whether it is marked.
+    """
+    for node in range(len(parents) - 1, -1, -1):
+        if wanted[node] and parents[node] >= 0:
+            wanted[parents[node]] = True
+
+
+@njit(nogil=True)
 def starts(seed, first, randoms):
     """Write a random number for the state where each walk begins to `randoms`.
 
