@@ -42,7 +42,7 @@ from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
 from leadline.invariants.catalog import CATALOG, find
 from leadline.reports.kafka.bugs import read_archive
-from leadline.reports.loading import known_mutations
+from leadline.reports.loading import known_mutations, load_spec
 from tests.bench.machine import print_paragraph, print_section
 
 THREE_BROKERS = {"brokers": 3, "log_size": 2, "records": 2, "max_epoch": 2}
@@ -61,8 +61,11 @@ DESIGNS: list[tuple[str, dict[str, Any], str]] = [
 SPACES: list[tuple[str, dict[str, Any]]] = [
     ("atomic/hw-truncation", {}),
     ("atomic/kip-320", {**THREE_BROKERS, "max_epoch": 3}),
+    ("tests/natural/klotski.py", {}),
+    ("tests/natural/nano.py", {}),
 ]
-"""Where the rate is measured: a small space, all of which is soon expanded, and one of 9,985,570 states."""
+"""Where the rate is measured: a small space, all of which is soon expanded; one of 9,985,570 states, which soon fills
+the frontier; and two of specs of which little can be reused, so that most calls are made again."""
 
 WAYS = ("uniform", "guided", "exhaustive")
 
@@ -277,7 +280,7 @@ def main() -> None:
     )
     if given.rate_seconds:
         for name, bounds in SPACES:
-            spec = CATALOG[name].with_bounds(bounds)
+            spec = load_spec(name).with_bounds(bounds)
             uniform, guided = (rate(spec, uniform, given.rate_seconds) for uniform in (True, False))
             print(f"- `{spec.name}` {spec.named_bounds}: {uniform:,.0f} uniform, {guided:,.0f} guided", flush=True)
     if given.tlc:

@@ -32,6 +32,7 @@ from leadline.checker.errors import SpecError
 from leadline.checker.result import Limits, Result, StopKind, WalkCounts
 from leadline.checker.settings import OracleSettings, RandomSettings
 from leadline.invariants.catalog import CATALOG
+from tests.natural import klotski
 from tests.reference.compare import without_liveness
 from tests.reference.specs import pair, unload
 from tests.specs.agreement import Pair, Shelf, Slot
@@ -331,6 +332,19 @@ def test_a_walk_that_begins_leaves_nothing_of_the_one_before() -> None:
     assert result.verdict is Verdict.INCOMPLETE
     assert walked(result).depths == (1, 6, 15, 20, 15, 6, 1)
     assert walked(result).lengths == (0,) * 6 + (2_000,)
+
+
+def test_few_calls_are_recorded_of_a_spec_of_which_little_can_be_reused() -> None:
+    """In this puzzle, nearly every state is the first with its free squares. A recorded call costs ten others."""
+    workers = Workers(1)
+    try:
+        walks = Walks(klotski.spec, 10**9, 60, 0, Watch(Budget(Limits()), workers), Purity(klotski.spec))
+        while walks.round() and walks.steps < 1_000:
+            pass
+    finally:
+        workers.close()
+    effort = walks.expander.tables.effort
+    assert sum(effort.learned) < 400 < 2_000 < sum(effort.called)
 
 
 def test_initial_states_may_differ_in_shape() -> None:

@@ -170,6 +170,7 @@ class Walks(Generic[S]):
             except CHANGES as change:
                 self._adjustments = self._adjustments.after(change)
         self._hashes = SlotHashes(tables.layout)
+        self._asked = np.zeros(2, np.int64)  # the states expanded and those checked since the tables are new
         packing = Packing(tables.layout.sizes())
         block = Block(packing, tables.instances, self._watch.workers, self._repacked)
         return Expander(tables, block, self._watch)
@@ -276,6 +277,7 @@ class Walks(Generic[S]):
         self._count(self.taken, found.trees)
         self._deepest = max(self._deepest, int(way.steps[-2]))
         self._looked += count if self._uniform else found.looked
+        self._asked += count, len(found.keys)
         self.steps += count
         if self._uniform:
             frontier.note(found.keys)
@@ -374,7 +376,7 @@ class Walks(Generic[S]):
         store.drop(stored)  # the next states that an attempt left behind
         if self._is_converted:
             self._check_again()
-        expander.earlier = self.steps + self._looked
+        expander.earlier = self._asked[0]
         expander.learner.compare(store.states, 0, stored)
         of_states, of_steps = self._wanted(tables.state_checks), self._wanted(tables.step_checks)
         parts, buffers = expander.generate(0, stored, np.array(of_steps, np.bool_) & (not self._uniform))
@@ -417,7 +419,9 @@ class Walks(Generic[S]):
         _, first, same = np.unique(keys[places], return_index=True, return_inverse=True)
         checked = places[first]
         store.put(stored, found[checked], self._place[parents[checked]])
+        expander.earlier = self._asked[1] - stored
         shown, outside = self._checked(stored, [*of_states, *of_steps], inherit=True)
+        self._asked += stored, len(checked)
         checks = itertools.islice((*tables.state_checks, *tables.step_checks), shown.shape[1])
         for item, column in zip(checks, shown.T, strict=True):
             self._confirm_first(item, places[column[same]], parents, trees, hashes)
@@ -519,7 +523,7 @@ class Walks(Generic[S]):
         distances[codes < 0] = expander.tables.distances[-codes[codes < 0] - 1]
         for place in np.flatnonzero(codes == 0).tolist():
             self._watch.pause()
-            given = expander.learner.ask(tree, expander.row(int(indices[place])), self.steps + self._looked + place)
+            given = expander.learner.ask(tree, expander.row(int(indices[place])), int(self._asked[1]) + place)
             assert isinstance(given, float)
             distances[place] = given
         expander.learner.note_values()
