@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
+import attrs
 import pytest
 
 from leadline.checker.engines import explore
 from leadline.checker.result import Limits, Verdict
 from leadline.invariants.catalog import find
+from leadline.model.kafka.mixes import mix_of
+from leadline.model.kafka.releases import KRAFT, RELEASES, ZOOKEEPER
+from leadline.reports.matrix import SHIPPED, read_matrix
+from tests.suite.samples import sampled
 
 OLD = {"upgraded": "", "controller": "old"}
 FOLLOWER = {"upgraded": "1", "controller": "old"}
@@ -70,6 +76,39 @@ def test_a_known_bug_ends_with_the_party_that_decides(
         assert verdict(mix, {**bounds, **placement}, prop) is Verdict.VIOLATED, placement
     for placement in holds:
         assert verdict(mix, {**bounds, **placement}, prop) is Verdict.HOLDS, placement
+
+
+def violated(name: str, bounds: Mapping[str, object]) -> set[str]:
+    spec = find(name)
+    assert spec is not None
+    result = explore(spec.with_bounds(bounds), Limits(keep_going=True))
+    assert result.exhausted
+    return {each.property.name for each in result.properties if each.verdict is Verdict.VIOLATED}
+
+
+def worse_than_both(mix: str, bounds: Mapping[str, object], placement: Mapping[str, object]) -> set[str]:
+    """The properties that a mix violates, and neither of its releases within the same bounds."""
+    pair = mix_of(mix)
+    own = {**attrs.asdict(pair.old.bounds), **bounds}
+    return violated(mix, {**own, **placement}) - violated(pair.old.name, own) - violated(pair.new.name, own)
+
+
+PAIRS = read_matrix(SHIPPED.with_name("upgrades.toml")).specs
+"""All neighbouring releases, and upgrades over several."""
+
+
+@pytest.mark.parametrize("mix", sampled([name for name in PAIRS if not name.startswith("kafka/2.7..")], 9))
+def test_a_mix_is_no_worse_than_both_of_its_releases(mix: str) -> None:
+    for placement in (FOLLOWER, FIRST_LEADER):
+        assert worse_than_both(mix, {**READS, "unclean_leader_election": False}, placement) == set()
+
+
+def test_the_pairs_are_all_neighbouring_releases_and_upgrades_over_several() -> None:
+    for line in (ZOOKEEPER, KRAFT):
+        columns = [each for each in RELEASES if each.controller == line and each.name != "kafka/3.2-kraft"]
+        neighbours = [f"{old.name}..{new.short_name}" for old, new in itertools.pairwise(columns)]
+        assert [name for name in neighbours if name not in PAIRS] == []
+    assert len(PAIRS) == 28 + 11
 
 
 def test_a_committed_record_is_lost_in_a_mix_of_releases_that_lose_none() -> None:
