@@ -14,7 +14,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 import attrs
 
 from leadline.checker.content import content
-from leadline.checker.door import STEPS, VALUES, admit, members, parameters_of
+from leadline.checker.door import STEPS, VALUES, admit, members, parameters_of, refuse_replaced
 from leadline.checker.errors import SpecError
 from leadline.checker.parameters import (
     Domain,
@@ -268,6 +268,7 @@ def action(
         name = getattr(function, "__name__", repr(function))
         owner = f"action {name}"
         admit(owner, function, (), STEPS)
+        refuse_replaced(owner, function)
         first, *parameters = parameters_of(owner, function, ["state"])
         if first in domains:
             raise SpecError(f"{owner}: the first parameter must be the state, but {first!r} has a domain")

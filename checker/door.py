@@ -12,6 +12,7 @@ import ast
 import dis
 import functools
 import inspect
+import linecache
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -99,6 +100,33 @@ def admit(owner: str, function: object, takes: Sequence[str], gives: Gives) -> N
     line = _returning_line(code)
     if line is not None:
         raise _dropped(owner, gives, place(function, line))
+
+
+def refuse_replaced(owner: str, function: Callable[..., object]) -> None:
+    """Check that a decorated function does not replace another one of its file that has its name: nothing would check
+    the first one. A module that is loaded again, after its file was edited, replaces what is no longer in the file.
+
+    Raises:
+        SpecError: if it does.
+    """
+    if not isinstance(function, FunctionType) or function.__qualname__ != function.__name__:
+        return
+    before = function.__globals__.get(function.__name__)
+    known, code = getattr(before, "function", None), function.__code__
+    if not (type(before).__module__ or "").startswith("leadline.checker.") or not isinstance(known, FunctionType):
+        return
+    lines = {known.__code__.co_firstlineno, code.co_firstlineno}
+    if known.__code__.co_filename != code.co_filename or known.__name__ != function.__name__ or len(lines) < 2:
+        return
+    linecache.checkcache(code.co_filename)
+    tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+    found = (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == function.__name__)
+    if lines <= {min(line.lineno for line in (each, *each.decorator_list)) for each in found}:
+        first = known.__code__.co_firstlineno
+        raise SpecError(
+            f"{owner} replaces another {function.__name__}, of line {first}, so that nothing would check that one: "
+            f"rename one of them{place(function)}"
+        )
 
 
 def parameters_of(owner: str, function: Callable[..., object], states: Sequence[str]) -> list[str]:

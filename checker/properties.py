@@ -20,6 +20,7 @@ from leadline.checker.door import (
     name_of,
     parameters_of,
     reasons,
+    refuse_replaced,
     shown,
     wrong,
     wrong_parameters,
@@ -649,6 +650,7 @@ def _property(
         name = name_of(function)
         owner = f"{kind.value} {name}"
         admit(owner if callable(function) else a_kind, function, (), kind.gives)
+        refuse_replaced(owner, function)
         taken, parameters = _split(parameters_of(owner, function, states), len(states))
         if domains:
             for state in taken:

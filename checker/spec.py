@@ -40,7 +40,7 @@ from leadline.checker.errors import SpecError
 from leadline.checker.formulas import Atom
 from leadline.checker.parameters import Domain, check_domain, takes_state
 from leadline.checker.properties import AT_REST, DEADLOCK, Kind, Premise, Property, premise_property
-from leadline.checker.state import check_shape, check_state
+from leadline.checker.state import check_shape, check_state, roles
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_frozen
 from leadline.checker.support.messages import nearest
@@ -563,11 +563,30 @@ class Spec(Generic[S]):
                 f"spec {self.name}: within is false in every initial state with {self.named_bounds}, so nothing would "
                 f"be searched{place(self.within)}"
             )
+        self._refuse_other_bounds(first)
         for item, state in itertools.product(self.properties, found):
             asked = item.initially
             if asked is not None and (why := guarded(item.owner, functools.partial(asked, state))):
                 raise SpecError(f"spec {self.name}: {item.name}: the initial state {visible(str(state))}: {why}")
         return tuple(in_order(found) if isinstance(returned, Set) else found)  # a set has no order
+
+    def _refuse_other_bounds(self, state: S) -> None:
+        """Check that an initial state does not hold other bounds than the spec's, such as the default of a field: an
+        option ``-b`` would then change nothing.
+        """
+        waiting: list[tuple[str, object]] = [(type(state).__name__, state)]
+        while waiting:
+            path, value = waiting.pop()
+            if type(value) is type(self.bounds) and value != self.bounds:
+                raise SpecError(
+                    f"spec {self.name}: {path} of an initial state has {bounds_text(attrs.asdict(value))}, but the "
+                    f"bounds are {self.named_bounds}: pass the bounds that initial_states is given, as in "
+                    f"{path.rpartition('.')[2]}=bounds{place(self.initial_states)}"
+                )
+            if attrs.has(type(value)):
+                waiting += [(f"{path}.{name}", getattr(value, name)) for name, *_ in roles(type(value))]
+            elif isinstance(value, tuple):
+                waiting += [(f"{path}[{index}]", each) for index, each in enumerate(value)]
 
     def take(self, instance: ActionInstance[S], state: S) -> list[S]:
         """Return the next states to which one action instance leads from a state. For the details, see `steps`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -107,3 +108,29 @@ def test_a_random_search_that_ends_in_its_first_step_has_found_more_than_one_sta
     run = call("fuzz", "forgetful.py", *uniform, folder=tmp_path)
     assert run.code == 1
     assert "only 1 state was found" not in run.out
+
+
+@pytest.mark.parametrize(
+    ("decorated", "kind"),
+    [
+        ("@action()\ndef drop(state):\n    yield State(0)\n", "action"),
+        ("@step_witness('b')\ndef drop(a, b): ...\n", "step"),
+    ],
+)
+def test_a_function_that_replaces_another_is_refused(tmp_path: Path, decorated: str, kind: str) -> None:
+    """Python keeps the second of two functions with one name, so that nothing would check the first."""
+    write(tmp_path, own=FORGETFUL.replace("DOMAIN", "range(2)") + decorated)
+    run = call("explore", "own.py", folder=tmp_path)
+    assert (run.code, run.out) == (2, "")
+    assert f"{kind}" in run.complaint
+    assert "drop replaces another drop, of line 14, so that nothing would check that one" in run.complaint
+    assert run.complaint.endswith("(own.py, line 27)")
+
+
+def test_a_file_that_is_loaded_again_after_it_was_edited_replaces_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path, own=FORGETFUL.replace("DOMAIN", "range(2)")) / "own.py"
+    module = ModuleType("own")
+    for lines in ("", "\n\n"):  # as importlib.reload does
+        path.write_text(lines + path.read_text())
+        exec(compile(path.read_text(), str(path), "exec"), vars(module))
+    assert vars(module)["spec"].actions[0] is vars(module)["move"]

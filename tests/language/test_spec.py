@@ -7,8 +7,9 @@ from typing import Any
 
 import attrs
 import pytest
+from attrs import frozen
 
-from leadline.checker import Kind, Spec, Step, action, bound, invariant
+from leadline.checker import Kind, Spec, Step, action, bound, component, constant, invariant
 from leadline.checker.drawing import Drawing, Message, Row
 from tests.specs.machines import (
     Clock,
@@ -341,3 +342,22 @@ def test_a_drawing_that_misbehaves_is_named(parts: dict[str, Any], complaint: st
     drawn = spec(drawing=Drawing(**{"rows": lambda state: {}, **parts}))
     with refused(complaint):
         (drawn.rows(*drawn.initials()), drawn.messages(*drawn.initials()))
+
+
+def test_refuses_an_initial_state_with_other_bounds() -> None:
+    @frozen
+    class Part:
+        bounds: DeclaredBounds = constant(default=DeclaredBounds())
+
+    @frozen
+    class Whole:
+        parts: tuple[Part, ...] = component(each="part")
+
+    @action()
+    def stay(state: Whole) -> Iterator[Whole]:
+        yield state
+
+    forgetful = Spec(name="lab", initial_states=lambda _: [Whole((Part(),))], actions=[stay], bounds=DeclaredBounds())
+    assert forgetful.initials() == [Whole((Part(),))]
+    with refused("Whole.parts[0].bounds of an initial state has", "but the bounds are limit=2", "as in bounds=bounds"):
+        forgetful.with_bounds({"limit": 2}).initials()
