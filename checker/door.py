@@ -121,12 +121,45 @@ def refuse_replaced(owner: str, function: Callable[..., object]) -> None:
     linecache.checkcache(code.co_filename)
     tree = ast.parse("".join(linecache.getlines(code.co_filename)))
     found = (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == function.__name__)
-    if lines <= {min(line.lineno for line in (each, *each.decorator_list)) for each in found}:
+    if lines <= {min((each.lineno, *(line.lineno for line in each.decorator_list))) for each in found}:
         first = known.__code__.co_firstlineno
         raise SpecError(
             f"{owner} replaces another {function.__name__}, of line {first}, so that nothing would check that one: "
             f"rename one of them{place(function)}"
         )
+
+
+def refuse_truth(owner: str, function: object) -> None:
+    """Check that a function that returns a formula has no ``and``, ``or`` or ``not`` of a function or a formula. Python
+    takes a function for true, so that ``p and q`` is ``q``. Nothing is checked if the source is not known.
+
+    Raises:
+        SpecError: if it has one.
+    """
+    found = _in_python(function)
+    definition = definition_of(found.__code__) if found is not None else None
+    if found is None or definition is None:
+        return
+    own = {each.name for each in ast.walk(definition) if isinstance(each, ast.FunctionDef)}
+    taken = {each.arg for each in definition.args.args}
+    known = inspect.getclosurevars(found)
+    around = {**known.globals, **known.nonlocals}
+    for each in ast.walk(definition):
+        operands = each.values if isinstance(each, ast.BoolOp) else []
+        if isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not):
+            operands = [each.operand]
+        for operand in operands:
+            name = operand.func.id if isinstance(operand, ast.Call) and isinstance(operand.func, ast.Name) else ""
+            name = operand.id if isinstance(operand, ast.Name) else name if name in _FORMULAS else ""
+            if name in own or (name not in taken and is_a(around.get(name), FunctionType)):
+                raise SpecError(
+                    f"{owner} has {ast.unparse(each)}, but Python takes {ast.unparse(operand)} for true: combine "
+                    f"formulas with &, | and ~, as in now(p) & q{place(found, operand.lineno)}"
+                )
+
+
+_FORMULAS = ("now", "step", "implies", "always", "eventually", "until")
+"""The functions that return formulas."""
 
 
 def parameters_of(owner: str, function: Callable[..., object], states: Sequence[str]) -> list[str]:

@@ -21,6 +21,7 @@ from leadline.checker.door import (
     parameters_of,
     reasons,
     refuse_replaced,
+    refuse_truth,
     shown,
     wrong,
     wrong_parameters,
@@ -219,6 +220,7 @@ class Property:
                 return sometime(always(true))
             case Kind.LEADS_TO:
                 return always(implies(Formula("now", predicate=self.premise), sometime(true)))
+        refuse_truth(self.owner, self.written)
         found = guarded(self.owner, self.function)
         if not isinstance(found, Formula):
             raise wrong(self.owner, self.function, FORMULA, found)
@@ -245,7 +247,17 @@ class Property:
         """The function that was decorated. For an instance, it differs from `function`, which already contains the
         arguments.
         """
-        return (self.declared or self).function
+        return self.whole.function
+
+    @property
+    def whole(self) -> Property:
+        """For an instance, the property with parameters from which it was created. Otherwise, the property itself."""
+        return self if self.declared is None else self.declared
+
+    def __bool__(self) -> bool:
+        raise SpecError(
+            f"{self.owner} is neither true nor false: call it, or write now({self.name}) & ... in a formula"
+        )
 
     def instances(self, bounds: object) -> list[Property]:
         """Return the property for each combination of parameter values, such as ``in_range(process=2)``.

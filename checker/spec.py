@@ -295,7 +295,8 @@ class Spec(Generic[S]):
         """Return the premise of `item` as a property of kind `Kind.PREMISE`, or None if `item` has no premise."""
         if item.premise is None:
             return AT_REST if item.at_rest else None
-        return self._premises.get(item.premise) or premise_property(item.premise)  # one of `optional` has no entry
+        known = self._premises.get(item.premise)  # one of `optional` has no entry
+        return premise_property(item.premise) if known is None else known
 
     @property
     def liveness(self) -> tuple[Property, ...]:
@@ -322,8 +323,9 @@ class Spec(Generic[S]):
         of, predicate = atom
         if isinstance(predicate, Property) and predicate.kind.is_liveness:
             return predicate
-        known = self._conditions.get(atom) or (self._premises.get(predicate) if of == "now" else None)
-        return known or _condition(atom, name_of(predicate))  # one of `optional` has no entry
+        found = (self._conditions.get(atom), self._premises.get(predicate) if of == "now" else None)
+        known = next((each for each in found if each is not None), None)
+        return _condition(atom, name_of(predicate)) if known is None else known  # one of `optional` has no entry
 
     @functools.cached_property
     def opening(self) -> Property | None:
@@ -577,14 +579,16 @@ class Spec(Generic[S]):
         waiting: list[tuple[str, object]] = [(type(state).__name__, state)]
         while waiting:
             path, value = waiting.pop()
-            if type(value) is type(self.bounds) and value != self.bounds:
+            kind: Any = type(value)  # mypy does not take `type[object]` for hashable
+            if kind is type(self.bounds) and value != self.bounds:
+                other = attrs.evolve(self, bounds=value).named_bounds
                 raise SpecError(
-                    f"spec {self.name}: {path} of an initial state has {bounds_text(attrs.asdict(value))}, but the "
-                    f"bounds are {self.named_bounds}: pass the bounds that initial_states is given, as in "
+                    f"spec {self.name}: {path} of an initial state has {other}, but the bounds are "
+                    f"{self.named_bounds}: pass the bounds that initial_states is given, as in "
                     f"{path.rpartition('.')[2]}=bounds{place(self.initial_states)}"
                 )
-            if attrs.has(type(value)):
-                waiting += [(f"{path}.{name}", getattr(value, name)) for name, *_ in roles(type(value))]
+            if attrs.has(kind):
+                waiting += [(f"{path}.{name}", getattr(value, name)) for name, *_ in roles(kind)]
             elif isinstance(value, tuple):
                 waiting += [(f"{path}[{index}]", each) for index, each in enumerate(value)]
 

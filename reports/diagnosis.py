@@ -147,7 +147,7 @@ def archived_bugs(trace: Trace[object]) -> Diagnosis | None:
     """
     about = trace.about
     table = None if about is None or about.kind.is_witness else _rule_table(trace.spec)
-    return Diagnosis(about.name, tuple(_of_archive(about, trace, table))) if about and table else None
+    return Diagnosis(about.name, tuple(_of_archive(about, trace, table))) if about is not None and table else None
 
 
 @attrs.frozen

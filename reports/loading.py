@@ -81,12 +81,20 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     if not specs:
         raise SpecError(f"{path} defines no spec: write spec = Spec(name=..., ...) at its top level")
     _warn_of_unlisted(path, module)
+    if not name and (own := {key: value for key, value in specs.items() if _is_own(value, module)}):
+        specs = own
     if not name and len(specs) > 1:
         raise SpecError(f"{path} defines several specs: choose one, as in {path}:{min(specs)}")
     if name and name not in specs:
         raise SpecError(f"{path} has no spec {name!r}{nearest(name, specs)}")
     name = name or next(iter(specs))
     return attrs.evolve(specs[name], name=f"{path}:{name}")
+
+
+def _is_own(spec: Spec[object], module: ModuleType) -> bool:
+    """Return whether a module defines a function of a spec. If not, it may have imported the spec."""
+    functions = (spec.initial_states, *(action.function for action in spec.actions))
+    return any(getattr(each, "__module__", None) == module.__name__ for each in functions)
 
 
 def _warn_of_unlisted(path: str, module: ModuleType) -> None:

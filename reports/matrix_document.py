@@ -247,7 +247,7 @@ class _Asides:
     def _link(self, trace: Trace[object] | None, ticket: str = "") -> str:
         if trace is None:
             return ""
-        key = (ticket, trace.spec.name, trace.spec.bounds, trace.about and trace.about.name)
+        key = (ticket, trace.spec.name, trace.spec.bounds, None if trace.about is None else trace.about.name)
         if key not in self.names:
             self.names[key] = self._steps(trace, ticket).name
         return self.names[key]

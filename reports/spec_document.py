@@ -51,9 +51,7 @@ def spec_object(spec: Spec[object]) -> dict[str, Any]:
             }
             for action in spec.actions
         ],
-        "properties": [
-            _property(spec, item) for item in dict.fromkeys(each.declared or each for each in spec.all_checks)
-        ],
+        "properties": [_property(spec, item) for item in dict.fromkeys(each.whole for each in spec.all_checks)],
     }
     if column is not None:
         kind = f", with {column.line}" if column.line and not column.kind else "" if column.versions else ", a design"

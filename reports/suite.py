@@ -172,7 +172,7 @@ class PreparedCheck:
         name of a property with parameters stands for all its instances.
         """
         items = [item for item in self.spec.checks if item.kind.is_witness or item.can_be_vacuous]
-        names = [name for item in items for name in (item.name, (item.declared or item).name)]
+        names = [name for item in items for name in (item.name, item.whole.name)]
         return list(dict.fromkeys([*(action.name for action in self.spec.actions), *names]))
 
     def run(self, progress: Progress | None = None, coverage: bool = False, verify: float | None = None) -> Outcome:

@@ -231,9 +231,9 @@ def encode_trace(trace: Trace[Any]) -> Json:
         "description": "a trace of leadline",
         "spec": trace.spec.name,
         "bounds": attrs.asdict(trace.spec.bounds),
-        "property": about.name if about else None,
-        "kind": about.kind.value if about else None,
-        "sentence": about.sentence if about else None,
+        "property": about.name if about is not None else None,
+        "kind": about.kind.value if about is not None else None,
+        "sentence": about.sentence if about is not None else None,
     }
     states = [{"#meta": {"index": 0}, **encode_state(trace.states[0], trace.states[0])}]
     for index, step in enumerate(trace.steps, start=1):

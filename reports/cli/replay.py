@@ -73,7 +73,7 @@ def _replayed(
         return VIOLATED
     about = (
         f", which {'shows' if followed.about.kind.is_witness else 'violates'} {followed.about.name}"
-        if followed.about
+        if followed.about is not None
         else ""
     )
     say(visible(f"as recorded: {chosen.name}, {counted(len(followed), 'state')}{about}"))

@@ -488,7 +488,7 @@ def test_specs_of_a_release_fits_two_screens_and_names_everything(tmp_path: Path
     assert spec.column is not None
     names = {*attrs.asdict(spec.bounds), *(action.name for action in spec.actions), *spec.column.values}
     every = [item for item in spec.all_checks if not (item in spec.optional and item.kind.is_witness)]
-    names |= {(item.declared or item).name for item in every}
+    names |= {item.whole.name for item in every}
     assert f"and {len(spec.all_checks) - len(every)} situations for --witness" in " ".join(run.out.split())
     assert [name for name in names if name not in run.out] == []
     assert run.lines[-2] == "in full: leadline specs kafka/4.1 --bounds --actions --properties --rules"

@@ -134,3 +134,8 @@ def test_a_file_that_is_loaded_again_after_it_was_edited_replaces_nothing(tmp_pa
         path.write_text(lines + path.read_text())
         exec(compile(path.read_text(), str(path), "exec"), vars(module))
     assert vars(module)["spec"].actions[0] is vars(module)["move"]
+
+
+def test_an_imported_spec_does_not_make_a_file_ambiguous(tmp_path: Path) -> None:
+    write(tmp_path, stairs=STAIRS, own="from stairs import spec as other\n" + FORGETFUL.replace("DOMAIN", "range(2)"))
+    assert "own.py:spec" in call("specs", "own.py", folder=tmp_path).out
