@@ -128,7 +128,7 @@ def assert_the_same(spec: Spec[Any], state: Any, folder: Path) -> set[str]:
 
 
 def test_of_every_property_it_is_known_whether_disks_show_it() -> None:
-    every = {each.name for spec in CATALOG.values() for each in spec.checks if not each.kind.is_witness}
+    every = {each.name for spec in CATALOG.values() for each in spec.properties if not each.kind.is_witness}
     every |= {run.bug.property for run in archived()}
     assert every == (every & ON_DISKS) | NOT_ON_DISKS.keys()
     assert not ON_DISKS & NOT_ON_DISKS.keys()
