@@ -59,8 +59,12 @@ class _Steps:
                 if type(found) is not type(before):
                     owner = f"action {instance} of {self.name}"
                     raise wrong_state(owner, instance.action.function, type(before), found)
-                if found != before:
+                if not same(found, before):
                     yield found
+
+    def leads(self, before: object, after: object) -> bool:
+        """Return whether a step of the abstract spec changes one of its states to another."""
+        return any(same(after, found) for found in self.changes(before))
 
     def beside(self, state: object, step: Step[Any] | None) -> dict[str, object]:
         """Return what reports show beside a state; see `Property.beside`: the abstract step, and the abstract state."""
@@ -70,9 +74,11 @@ class _Steps:
 
     def _counterpart(self, before: object, after: object) -> str:
         """Return the name of the abstract step between two abstract states."""
-        if before == after:
+        if same(before, after):
             return "nothing changes"
-        found = (str(each) for each in self.instances if after in each.successors(before))
+        found = (
+            str(each) for each in self.instances if any(same(after, reached) for reached in each.successors(before))
+        )
         return next(found, "no step leads here")
 
     def refuse(self, initial: object) -> str:
@@ -90,7 +96,7 @@ class _Allowed(_Steps):
 
     def __call__(self, before: object, after: object) -> Iterator[str]:
         one, other = self.mapped(before), self.mapped(after)
-        if one != other and other not in self.changes(one):
+        if not same(one, other) and not self.leads(one, other):
             yield f"no step of {self.name} leads from {one} to {other}"
 
 
@@ -99,7 +105,7 @@ class _Taken(_Steps):
     """Returns whether a step has a counterpart that changes the abstract state."""
 
     def __call__(self, before: object, after: object) -> bool:
-        return self.mapped(after) in self.changes(self.mapped(before))
+        return self.leads(self.mapped(before), self.mapped(after))
 
 
 @attrs.frozen(eq=False)
@@ -133,7 +139,7 @@ def refines(
     Parameters:
         abstract: the abstract spec, with its bounds. Its `within` and `within_step` have no effect.
         mapping: a function that takes a state of the spec, and returns a state of the abstract spec. Mapped states are
-            compared with ``==``.
+            compared as those of a spec are: with their types, at every depth, and their constants.
         name: the name of the step invariant, with which those of the other properties begin. By default, ``refines_``
             and the name of the abstract spec.
         never: the names of actions of the abstract spec that are known to have no counterpart.

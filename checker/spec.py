@@ -357,7 +357,7 @@ class Spec(Generic[S]):
         """Return a predicate that is true where another one is, or where `within_step` is false for a step."""
         if self.within_step is None:
             return predicate
-        return LeavesOut(predicate, self._all_instances, self._allows)
+        return LeavesOut(predicate, self._all_instances, self._allows, self.within)
 
     def is_final(self, state: S) -> bool:
         """Return whether a state needs no next state: `final` is true, or `within_step` is false for a step from it.
@@ -479,7 +479,7 @@ class Spec(Generic[S]):
         if all(any(name == item.name for item in declared) for name in wanted):
             chosen = [item for item in declared if item.name in wanted]
         else:
-            known = list(dict.fromkeys((*declared, *self.all_checks)))
+            known = list(dict.fromkeys((*declared, *self._instances_of((*self.properties, *self.optional)))))
             names_known = [item.name for item in known]
             for name in wanted:
                 if name not in names_known:
@@ -783,15 +783,19 @@ class LeavesOut(Generic[S]):
         predicate: the other predicate, or None.
         instances: the instances of all actions.
         allows: the constraint.
+        within: the predicate that limits the search, or None. No step of a state outside is taken.
     """
 
     predicate: Callable[[S], bool] | None
     instances: tuple[ActionInstance[S], ...]
     allows: Callable[[S, S], bool]
+    within: Callable[[S], bool] | None
 
     def __call__(self, state: S) -> bool:
         if self.predicate is not None and (found := self.predicate(state)) is not False:
             return found  # also what is no bool, and is refused
+        if self.within is not None and not self.within(state):
+            return False
         for instance in self.instances:
             for after in instance.successors(state):
                 if not self.allows(state, after):

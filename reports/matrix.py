@@ -44,6 +44,7 @@ NAMED = (
     "groups",
     "states",
     "transactions",
+    "upgrades",
 )
 """The names of further shipped files, next to `SHIPPED`."""
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import attrs
 
-from leadline.checker.bounds import change_bounds
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import read_toml
@@ -157,38 +156,13 @@ class Plan:
                 for (larger, size), failing in itertools.product(
                     enumerate(self.sizes), _combinations(failures, number)
                 ):
-                    if names := self._properties(spec, setting, failing):
+                    bounds = _bounds(setting, size, failing)
+                    if names := self._properties(_bounded(spec, bounds), setting, failing):
                         effort = sum(each.effort for each in failing) + _LARGER * larger + (_LATER if place else 0)
-                        found.append((effort, self._planned(spec, setting, size, failing, names)))
+                        found.append((effort, _planned(spec, setting, size, failing, bounds, names)))
         if not found:
             raise LeadlineError(f"the plan has no search for {spec.name}")
         return [planned for _, planned in sorted(found, key=lambda pair: pair[0])]
-
-    def _planned(
-        self,
-        spec: Spec[Any],
-        setting: Setting,
-        size: Mapping[str, Any],
-        failing: Sequence[Failure],
-        properties: tuple[str, ...],
-    ) -> Planned:
-        bounds: Values = {**setting.bounds, **size}
-        for failure in failing:
-            for name, number in failure.bounds.items():
-                bounds[name] = int(bounds.get(name, 0)) + number
-        try:
-            change_bounds(spec.bounds, bounds)
-        except SpecError as error:
-            raise LeadlineError(f"the plan does not fit {spec.name}: {error}") from error
-        names = [_counted(name, [each.name for each in failing]) for name in dict.fromkeys(f.name for f in failing)]
-        parts = [setting.name, *(f"{name}={value}" for name, value in size.items()), " + ".join(names) or "no failure"]
-        return Planned(
-            ", ".join(parts),
-            "+".join([spec.name, *(f"{rule}={value}" for rule, value in setting.rules.items())]),
-            bounds,
-            frozenset({*setting.bounds, *size}),
-            properties,
-        )
 
     def _properties(self, spec: Spec[Any], setting: Setting, failing: Sequence[Failure]) -> tuple[str, ...]:
         """Return the names of the properties that are promised in a configuration even if the given failures happen."""
@@ -199,10 +173,46 @@ class Plan:
                 raise LeadlineError(f"the plan names {item.name}, but a hunt does not check liveness properties")
         every = {item.name for item in (*spec.checks, *spec.optional)}
         if not set(wanted) & every:
+            if any(item.is_named(name) for item in spec.properties for name in wanted):
+                return ()  # none of them applies within these bounds
             names = f"the plan names no property of {spec.name}, only {', '.join(wanted)}"
             raise LeadlineError(names if wanted else f"{spec.name} has no invariant that a hunt could check")
         promised = [set(failure.properties) for failure in failing if failure.properties]
         return tuple(name for name in wanted if name in every and all(name in names for names in promised))
+
+
+def _bounds(setting: Setting, size: Mapping[str, Any], failing: Sequence[Failure]) -> Values:
+    bounds: Values = {**setting.bounds, **size}
+    for failure in failing:
+        for name, number in failure.bounds.items():
+            bounds[name] = int(bounds.get(name, 0)) + number
+    return bounds
+
+
+def _bounded(spec: Spec[Any], bounds: Values) -> Spec[Any]:
+    try:
+        return spec.with_bounds(bounds)
+    except SpecError as error:
+        raise LeadlineError(f"the plan does not fit {spec.name}: {error}") from error
+
+
+def _planned(
+    spec: Spec[Any],
+    setting: Setting,
+    size: Mapping[str, Any],
+    failing: Sequence[Failure],
+    bounds: Values,
+    properties: tuple[str, ...],
+) -> Planned:
+    names = [_counted(name, [each.name for each in failing]) for name in dict.fromkeys(f.name for f in failing)]
+    parts = [setting.name, *(f"{name}={value}" for name, value in size.items()), " + ".join(names) or "no failure"]
+    return Planned(
+        ", ".join(parts),
+        "+".join([spec.name, *(f"{rule}={value}" for rule, value in setting.rules.items())]),
+        bounds,
+        frozenset({*setting.bounds, *size}),
+        properties,
+    )
 
 
 _LARGER = 0.5

@@ -14,6 +14,7 @@ import pytest
 from leadline.checker import Limits, Result, Spec, SpecError, Verdict, action, refines
 from leadline.checker.engines import oracle
 from leadline.checker.settings import CompiledSettings
+from leadline.checker.state import constant
 from leadline.checker.traces.itf import read_trace, write_trace
 from leadline.checker.traces.replay import replay
 from leadline.reports.loading import load_spec
@@ -276,3 +277,35 @@ def test_wrong_arguments_are_refused(given: tuple[Any, Any], said: str) -> None:
 def test_an_unknown_action_is_refused() -> None:
     with pytest.raises(SpecError, match=r"consensus has no action 'chose': did you mean 'choose'\?"):
         refines(consensus.spec, voting.chosen, never=["chose"])
+
+
+@attrs.frozen
+class Limited:
+    place: object
+    limit: int = constant(default=2)
+
+
+def test_mapped_states_are_compared_with_their_types_and_constants() -> None:
+    """As those of a spec are: 1 and True are two states, and so are states with different constants."""
+
+    @action("")
+    def abstract_up(state: Limited) -> Iterator[Limited]:
+        if state.place is True:
+            yield Limited(5)
+        elif int(state.place) < state.limit:  # type: ignore[call-overload]
+            yield Limited(state.place + 1)  # type: ignore[operator]
+
+    @action("")
+    def up(state: At) -> Iterator[At]:
+        if state.place < 3:
+            yield At(state.place + 1)
+
+    abstract = Spec(name="abstract", initial_states=lambda _: [Limited(0)], actions=[abstract_up])
+    for mapping in (
+        lambda state: Limited(state.place, 2 if state.place == 0 else 5),
+        lambda state: Limited((0, 1, True, 5)[state.place]),
+    ):
+        found = refines(abstract, mapping)
+        spec = Spec(name="concrete", initial_states=lambda _: [At(0)], actions=[up], properties=found)
+        for result in searched(spec):
+            assert result.of("refines_abstract").verdict is Verdict.VIOLATED

@@ -182,3 +182,13 @@ def test_refuses_an_applies_that_is_no_predicate_of_the_bounds() -> None:
     spec = counters(invariant("small", applies=lambda bounds: 1)(small))  # type: ignore[arg-type, return-value]
     with refused("invariant small: applies", "must return True or False", "not 1"):
         _ = spec.checks
+
+
+def test_an_instance_can_be_named_within_bounds_in_which_its_property_does_not_apply() -> None:
+    @invariant("counter {index} is not above two", applies=lambda bounds: bounds.ceiling > 2, index=range(2))
+    def each_small(state: Counters, index: int) -> bool:
+        return state.counters[index].value <= 2
+
+    spec = counters(each_small).with_bounds({"ceiling": 2})
+    assert spec.checks == ()
+    assert [item.name for item in spec.with_properties(["each_small(index=1)"]).checks] == ["each_small(index=1)"]

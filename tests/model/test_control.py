@@ -116,7 +116,7 @@ def test_with_one_controller_that_stays_the_verdicts_are_those_of_the_kafka_fami
     )
     other = load_spec(controlled.replace("control/", "kafka/"))
     other = other.with_bounds({**bounds, "acks": "1", "max_epoch": 3, "missed_bounces": 0})
-    checked = [item for item in other.properties if not item.kind.is_witness]
+    checked = [item for item in other.checks if not item.kind.is_witness]
     verdicts = [
         {item.property.name: item.verdict for item in ENGINES["compiled"](spec, Limits(keep_going=True)).properties}
         for spec in (attrs.evolve(own, properties=checked), attrs.evolve(other, properties=checked))
