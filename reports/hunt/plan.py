@@ -173,7 +173,8 @@ class Plan:
                 raise LeadlineError(f"the plan names {item.name}, but a hunt does not check liveness properties")
         every = {item.name for item in (*spec.checks, *spec.optional)}
         if not set(wanted) & every:
-            if any(item.is_named(name) for item in spec.properties for name in wanted):
+            left_out = [item for item in spec.properties if item.applies is not None]
+            if any(not wanted or item.is_named(name) for item in left_out for name in wanted or [""]):
                 return ()  # none of them applies within these bounds
             names = f"the plan names no property of {spec.name}, only {', '.join(wanted)}"
             raise LeadlineError(names if wanted else f"{spec.name} has no invariant that a hunt could check")

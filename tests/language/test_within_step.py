@@ -24,11 +24,12 @@ from leadline.checker import (
     identity,
     invariant,
     put,
+    recoverable,
     refines,
     step_invariant,
 )
 from leadline.checker.engines import compiled, oracle
-from leadline.checker.settings import CompiledSettings, RandomSettings
+from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
 from leadline.checker.traces.itf import read_trace, write_trace
 from leadline.checker.traces.replay import replay
 from tests.specs import learning
@@ -152,6 +153,24 @@ def test_liveness_does_not_hold_because_steps_are_left_out() -> None:
         assert liveness.open == 1
     assert stuck.is_open(Lift())
     assert not lift(lambda before, after: True, high).is_open(Lift())
+
+
+def test_no_action_is_called_outside_of_within() -> None:
+    @action("")
+    def fragile_up(state: Lift) -> Iterator[Lift]:
+        if state.floor > 2:
+            raise ValueError("too high")
+        yield Lift(state.floor + 1)
+
+    @recoverable("it can be low")
+    def can_be_low(state: Lift) -> bool:
+        return state.floor == 0
+
+    spec = lift(lambda before, after: True, can_be_low, within=lambda state: state.floor <= 2)
+    spec = attrs.evolve(spec, actions=[fragile_up])
+    packed = CompiledSettings(workers=1, tuning=Tuning(learn_after=0))
+    for result in [*searched(spec), learning.explore(spec, LIMITS, settings=packed)]:
+        assert result.verdict is Verdict.INCOMPLETE  # what is outside may lead back
 
 
 @attrs.frozen

@@ -17,6 +17,7 @@ import attrs
 import pytest
 
 from leadline.checker.errors import LeadlineError
+from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.checker.traces.replay import executed
 from leadline.reports.diagnosis import allows
@@ -25,9 +26,10 @@ from leadline.reports.hunt import cures
 from leadline.reports.hunt.cures import CAUSES, EARLIER, KNOWN, NEW, SHARED, UNEXPLAINED, World, base_spec, cures_of
 from leadline.reports.hunt.engines import on_this_machine
 from leadline.reports.hunt.hunt import Hunt, OutOfTime, lowered_bounds, prepared, renewed
-from leadline.reports.hunt.plan import Plan, Setting, read_plan, shipped_plan
+from leadline.reports.hunt.plan import Failure, Plan, Setting, read_plan, shipped_plan
 from leadline.reports.hunt.report import HuntReport, read_hunt
 from leadline.reports.kafka.bugs import Archive, Bug, read_archive
+from leadline.reports.loading import load_spec
 from leadline.reports.toml_files import Values
 from tests.suite.command import call, run_leadline
 from tests.suite.samples import EVERY
@@ -451,6 +453,17 @@ def test_the_shipped_plan_fits_every_release_with_kraft() -> None:
     of_kafka, other = Plan(settings=plan.settings), base_spec("atomic/kip-320")
     with pytest.raises(LeadlineError, match="the plan does not fit atomic/kip-320: unknown bound"):
         of_kafka.searches(other)
+
+
+def test_a_hunt_checks_what_applies_within_the_bounds_of_each_search(tmp_path: Path) -> None:
+    (tmp_path / "boiler.py").write_text(BOILER)
+    spec: Spec[Any] = load_spec(str(tmp_path / "boiler.py"))
+    (safe,) = spec.properties
+    spec = attrs.evolve(spec, properties=[attrs.evolve(safe, applies=lambda bounds: bounds.leaks > 0)])
+    with_leaks = Failure(name="leak", bounds={"leaks": 1})
+    for plan in (Plan(failures=[with_leaks]), Plan(failures=[with_leaks], properties=["safe"])):
+        plan = attrs.evolve(plan, settings=[Setting(name="default")], sizes=[{}], most=1)
+        assert {search.name: search.properties for search in plan.searches(spec)} == {"default, leak": ("safe",)}
 
 
 def test_searches_are_from_small_to_large() -> None:
