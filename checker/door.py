@@ -106,6 +106,8 @@ def refuse_replaced(owner: str, function: Callable[..., object]) -> None:
     """Check that a decorated function does not replace another one of its file that has its name: nothing would check
     the first one. A module that is loaded again, after its file was edited, replaces what is no longer in the file.
 
+    The first one may be replaced if a spec, a list or a tuple of the file has it already.
+
     Raises:
         SpecError: if it does.
     """
@@ -118,6 +120,8 @@ def refuse_replaced(owner: str, function: Callable[..., object]) -> None:
     lines = {known.__code__.co_firstlineno, code.co_firstlineno}
     if known.__code__.co_filename != code.co_filename or known.__name__ != function.__name__ or len(lines) < 2:
         return
+    if any(before is each for value in [*function.__globals__.values()] for each in _members_of(value)):
+        return
     linecache.checkcache(code.co_filename)
     tree = ast.parse("".join(linecache.getlines(code.co_filename)))
     found = (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == function.__name__)
@@ -127,6 +131,12 @@ def refuse_replaced(owner: str, function: Callable[..., object]) -> None:
             f"{owner} replaces another {function.__name__}, of line {first}, so that nothing would check that one: "
             f"rename one of them{place(function)}"
         )
+
+
+def _members_of(value: Any) -> Iterable[object]:
+    if type(value).__module__ == "leadline.checker.spec":
+        return (*value.actions, *value.properties, *value.optional)
+    return value if type(value) in (list, tuple) else ()
 
 
 def refuse_truth(owner: str, function: object) -> None:

@@ -279,8 +279,8 @@ class Outcome:
                 return f"expected {item.property.name} to hold vacuously, but it {how}"
             if check.expect == "holds":
                 return f"expected holds, but {item.property.name} holds vacuously: {item.never} is never true"
-        if check.expect == "holds" and not result.properties and check.distinct_states is None:
-            return "expected holds, but no property was checked"
+        if check.expect == "holds" and not result.properties and self.prepared.spec.properties:
+            return "expected holds, but no property applies within these bounds"
         if check.distinct_states is not None and result.statistics.distinct != check.distinct_states:
             return f"expected {check.distinct_states:,} distinct states, but there are {result.statistics.distinct:,}"
         return ""

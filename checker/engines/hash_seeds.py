@@ -33,6 +33,7 @@ from typing import IO, Any, Generic, TypedDict, TypeVar, cast
 
 import attrs
 
+from leadline.checker.action import ActionInstance
 from leadline.checker.content import content, digest, in_order
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.properties import OF_STATES, OF_STEPS, Kind, Property
@@ -180,7 +181,13 @@ def _compare(spec: Spec[S], answers: Sequence[Sequence[Row]]) -> None:
         for name in rows[0]["found"]:
             if len({row["found"].get(name) for row in rows}) > 1:
                 remedy = OF_ACTIONS if name.startswith("action ") else OF_VALUES
-                raise SpecError(f"{name} depends on the order of a set, for example in {rows[0]['state']}: {remedy}")
+                shown = next((f"action {each}" for each in spec.instances if f"action {_key(each)}" == name), name)
+                raise SpecError(f"{shown} depends on the order of a set, for example in {rows[0]['state']}: {remedy}")
+
+
+def _key(instance: ActionInstance[S]) -> str:
+    """Return text that names an instance in every process. The text of a set would depend on the order of the set."""
+    return f"{instance.action.name} {content('', instance.values, is_part=True)}"
 
 
 def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
@@ -257,10 +264,14 @@ def _loaded(request: Request) -> Spec[object]:
 
 
 class Functions(Generic[S]):
-    """The actions and properties of a spec, which are called on one state after the other."""
+    """The actions and properties of a spec, which are called on one state after the other.
 
-    def __init__(self, spec: Spec[S]) -> None:
-        self._spec = spec
+    Parameters:
+        key: a function that returns the name of an instance.
+    """
+
+    def __init__(self, spec: Spec[S], key: Callable[[ActionInstance[S]], str] = str) -> None:
+        self._spec, self._key = spec, key
         self._state_checks = spec.checks_of(*OF_STATES, Kind.FINAL)
         self._step_checks = spec.checks_of(*OF_STEPS)
 
@@ -286,7 +297,9 @@ class Functions(Generic[S]):
         for item in self._state_checks:
             found[f"{item.kind.value} {item.name}"] = self._holds(item, state)
         for instance in self._spec.instances if self._spec.is_within(state) else ():
-            taken = found.setdefault(f"action {instance}", Counter())  # other instances can have the same text
+            taken = found.setdefault(
+                f"action {self._key(instance)}", Counter()
+            )  # other instances can have the same text
             try:
                 taken.update((each.rank, after) for each, after in self._spec.steps(instance, state))
             except SpecError:
@@ -312,7 +325,7 @@ class Prefix(Generic[S]):
     """
 
     def __init__(self, spec: Spec[S], states: int = MOST_STATES, seconds: float = CPU_SECONDS) -> None:
-        self._spec, self._functions, self._most, self._seconds = spec, Functions(spec), states, seconds
+        self._spec, self._functions, self._most, self._seconds = spec, Functions(spec, _key), states, seconds
 
     def rows(self) -> Iterator[Row]:
         """Expand the states, and yield the results for each state."""

@@ -127,6 +127,13 @@ def test_a_function_that_replaces_another_is_refused(tmp_path: Path, decorated: 
     assert run.complaint.endswith("(own.py, line 27)")
 
 
+def test_a_function_that_a_spec_has_already_can_be_replaced(tmp_path: Path) -> None:
+    """The next spec of the file has the second one."""
+    second = "@action()\ndef move(state):\n    yield State(1)\n"
+    write(tmp_path, own=FORGETFUL.replace("DOMAIN", "range(2)") + second)
+    assert call("explore", "own.py", folder=tmp_path).code == 0
+
+
 def test_a_file_that_is_loaded_again_after_it_was_edited_replaces_nothing(tmp_path: Path) -> None:
     path = write(tmp_path, own=FORGETFUL.replace("DOMAIN", "range(2)")) / "own.py"
     module = ModuleType("own")

@@ -369,7 +369,7 @@ def test_show_replay_and_specs_write_what_they_show_as_an_object(folder: Path) -
     }
     found = call("specs", "atomic/kip-320", "--json", "-", folder=folder).json["specs"][0]
     assert found["bounds"][0]["bound"] == "brokers"
-    assert {"rule", "question", "has", "is_changed", "values"} == set(found["rules"][0])
+    assert {"rule", "question", "decided_by", "has", "is_changed", "values"} == set(found["rules"][0])
     refused = call("show", LOSS, "--json", "-", "--format", "dot", folder=folder)
     assert refused.complaint == "--format cannot be used with --html or --json"
 

@@ -268,6 +268,20 @@ def test_what_is_not_understood_is_run_under_other_hash_seeds(value: str, tmp_pa
         with_order_checked(spec, lambda: ENGINES["oracle"](spec))
 
 
+def test_the_text_of_a_parameter_may_depend_on_the_order_of_a_set(tmp_path: Path) -> None:
+    """Other processes call the functions, because those of a refinement are in no file of the spec."""
+    text = (
+        "from attrs import evolve, frozen\nfrom leadline.checker import Spec, action, refines, subsets\n"
+        "@frozen\nclass State:\n    held: frozenset = frozenset()\n"
+        "@action('', rs=subsets(('r1', 'r2'), at_least=1))\ndef request(state, rs):\n"
+        "    if not state.held:\n        yield evolve(state, held=rs)\n"
+        "one = Spec(name='one', initial_states=lambda _: [State()], actions=[request])\n"
+        "spec = evolve(one, name='other', properties=refines(one, lambda state: state))\n"
+    )
+    spec = load_spec(f"{write(tmp_path, it=text) / 'it.py'}:spec")
+    assert with_order_checked(spec, lambda: ENGINES["oracle"](spec)).statistics.distinct == 4
+
+
 def test_a_state_machine_is_refused_too(tmp_path: Path) -> None:
     spec = load_spec(str(write(tmp_path, it=choice(MEMBERS["strings"])) / "it.py"))
     machine = state_machine(spec)

@@ -30,7 +30,11 @@ def test_the_digest_of_code_has_all_modules_that_a_family_imports_without_commen
     assert "leadline.model.kafka.fetch" in names
 
 
-@pytest.mark.parametrize("family", [*FAMILIES.values()], ids=FAMILIES.keys())
+WITH_TABLES = {name: family for name, family in FAMILIES.items() if name != "clients"}
+"""A property of `clients` keeps the abstract spec, with its drawing. No stored table is of this family."""
+
+
+@pytest.mark.parametrize("family", WITH_TABLES.values(), ids=WITH_TABLES.keys())
 def test_no_search_calls_the_views_that_the_digest_leaves_out(family: Family[Any]) -> None:
     names = {line.partition(" ")[0] for line in stored_tables._code([family.make.__module__])}
     assert not any(name.endswith(stored_tables._VIEWS) for name in names)
