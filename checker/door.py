@@ -161,7 +161,9 @@ def refuse_truth(owner: str, function: object) -> None:
         for operand in operands:
             name = operand.func.id if isinstance(operand, ast.Call) and isinstance(operand.func, ast.Name) else ""
             name = operand.id if isinstance(operand, ast.Name) else name if name in _FORMULAS else ""
-            if name in own or (name not in taken and is_a(around.get(name), FunctionType)):
+            value = None if name in taken else around.get(name)
+            is_predicate = is_a(value, FunctionType) or type(value).__module__ == "leadline.checker.properties"
+            if name in own or is_predicate:
                 raise SpecError(
                     f"{owner} has {ast.unparse(each)}, but Python takes {ast.unparse(operand)} for true: combine "
                     f"formulas with &, | and ~, as in now(p) & q{place(found, operand.lineno)}"

@@ -254,11 +254,6 @@ class Property:
         """For an instance, the property with parameters from which it was created. Otherwise, the property itself."""
         return self if self.declared is None else self.declared
 
-    def __bool__(self) -> bool:
-        raise SpecError(
-            f"{self.owner} is neither true nor false: call it, or write now({self.name}) & ... in a formula"
-        )
-
     def instances(self, bounds: object) -> list[Property]:
         """Return the property for each combination of parameter values, such as ``in_range(process=2)``.
 

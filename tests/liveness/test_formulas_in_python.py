@@ -42,7 +42,11 @@ def test_what_combines_formulas_is_right(combine: Callable[[], Formula]) -> None
     assert str(temporal("x {limit}", limit=[1])(right).instances(None)[0].formula).startswith("always(")
 
 
-def test_a_property_is_neither_true_nor_false() -> None:
+def test_a_property_is_no_operand_either() -> None:
     positive = witness("p")(p)
-    with refused("witness p is neither true nor false", "now(p)"):
-        bool(positive)
+
+    def of_property() -> Any:
+        return always(eventually(positive and q))
+
+    with refused("temporal of_property has positive and q", "with &, | and ~"):
+        _ = temporal("x")(of_property).formula
