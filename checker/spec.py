@@ -479,7 +479,8 @@ class Spec(Generic[S]):
         if all(any(name == item.name for item in declared) for name in wanted):
             chosen = [item for item in declared if item.name in wanted]
         else:
-            known = list(dict.fromkeys((*declared, *self._instances_of((*self.properties, *self.optional)))))
+            others = self._instances_of(item for item in self.properties if not self._applies(item))
+            known = list(dict.fromkeys((*declared, *self.all_checks, *others)))
             names_known = [item.name for item in known]
             for name in wanted:
                 if name not in names_known:
