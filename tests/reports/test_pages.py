@@ -225,10 +225,18 @@ def test_a_bug_that_is_new_in_the_archive_is_missing_on_the_page() -> None:
 
 
 def test_every_bug_is_possible_in_a_configuration_of_the_page() -> None:
-    """A bug that no configuration allows would show nowhere."""
-    archive = read_archive()
-    prepared = [each for matrix in (SHIPPED, DELETION_MATRIX) for each in read_matrix(matrix).prepared()]
+    """A bug that no configuration allows would show nowhere. The bugs of logs whose start moves are searched for with
+    settings that are not the releases' own.
+    """
+    archive, prepared = read_archive(), read_matrix(SHIPPED).prepared()
     shown = {(bug.ticket, spec.name) for _, spec in prepared for bug in archive.possible(spec)}
+    cells = cells_of(DELETION_MATRIX)
+    shown |= {
+        (bug.ticket, spec.name)
+        for configuration, spec in read_matrix(DELETION_MATRIX).prepared()
+        for bug in archive.allowed(spec)
+        if bug.ticket in cells[configuration.name, spec.name].get(bug.property, "")
+    }
     names = {spec.name for _, spec in prepared}
     wanted = {(bug.ticket, name) for bug in archive.bugs for name in bug.affected if name in names}
     assert wanted - shown == set()
