@@ -151,13 +151,15 @@ class ActionInstance(Generic[S]):
         return (successor for _, successor in self.steps(state))
 
     def steps(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
-        """Yield the steps from a state. Each step is given as this instance with the values that are drawn from the
-        state, and the next state. An instance that has drawn values has no steps if the state does not have them.
+        """Return an iterator over the steps from a state. Each step is given as this instance with the values that are
+        drawn from the state, and the next state. An instance that has drawn values has no steps if the state does not
+        have them.
         """
-        for instance, successor in self._steps(state):
-            is_state = type(successor) is type(state)  # if not, `Spec.steps` says so
-            if self.allows is None or not is_state or self.allows(state, successor):
-                yield instance, successor
+        found, allows = self._steps(state), self.allows
+        if allows is None:
+            return found
+        # what is no state is kept, so that `Spec.steps` says so
+        return (step for step in found if type(step[1]) is not type(state) or allows(state, step[1]))
 
     def _steps(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
         if not self.action.drawn:

@@ -167,6 +167,8 @@ class Property:
             `Spec.complaint` takes this into account.
         initially: a function that takes an initial state, and returns why the spec must not begin there, or an empty
             string; or None. The spec is refused if there is a reason.
+        beside: a function that takes a state and the step to it, or None for an initial state, and returns what reports
+            show beside the state, keyed by name; or None.
         applies: a function of the bounds, or None. If it returns false, the property is checked only if it is named.
     """
 

@@ -295,8 +295,7 @@ class Spec(Generic[S]):
         """Return the premise of `item` as a property of kind `Kind.PREMISE`, or None if `item` has no premise."""
         if item.premise is None:
             return AT_REST if item.at_rest else None
-        known = self._premises.get(item.premise)  # one of `optional` has no entry
-        return premise_property(item.premise) if known is None else known
+        return self._premises.get(item.premise) or premise_property(item.premise)  # one of `optional` has no entry
 
     @property
     def liveness(self) -> tuple[Property, ...]:
@@ -323,9 +322,8 @@ class Spec(Generic[S]):
         of, predicate = atom
         if isinstance(predicate, Property) and predicate.kind.is_liveness:
             return predicate
-        found = (self._conditions.get(atom), self._premises.get(predicate) if of == "now" else None)
-        known = next((each for each in found if each is not None), None)
-        return _condition(atom, name_of(predicate)) if known is None else known  # one of `optional` has no entry
+        known = self._conditions.get(atom) or (self._premises.get(predicate) if of == "now" else None)
+        return known or _condition(atom, name_of(predicate))  # one of `optional` has no entry
 
     @functools.cached_property
     def opening(self) -> Property | None:

@@ -162,8 +162,7 @@ class Symmetry(Generic[S]):
         """
         if item.kind is Kind.PREMISE:
             owner = self._owners.get(item)
-            moved = None if owner is None else self.spec.premise_of(self.check(by, owner))
-            return item if moved is None else moved
+            return item if owner is None else self.spec.premise_of(self.check(by, owner)) or item
         if item.declared is None:
             return item
         movers = self._movers(item.declared)

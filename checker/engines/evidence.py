@@ -73,8 +73,7 @@ def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]
     Parameters:
         shown: maps each witness and each premise to the number of states that satisfy it; see `Spec.premises`.
     """
-    premises = {item: spec.premise_of(item) for item in spec.checks}
-    counted = {item.name: item if premise is None else premise for item, premise in premises.items()}
+    counted = {item.name: spec.premise_of(item) or item for item in spec.checks}
     return {name: shown[item] for name, item in counted.items() if item in shown and item.kind.is_witness}
 
 

@@ -297,9 +297,8 @@ class Functions(Generic[S]):
         for item in self._state_checks:
             found[f"{item.kind.value} {item.name}"] = self._holds(item, state)
         for instance in self._spec.instances if self._spec.is_within(state) else ():
-            taken = found.setdefault(
-                f"action {self._key(instance)}", Counter()
-            )  # other instances can have the same text
+            name = f"action {self._key(instance)}"
+            taken = found.setdefault(name, Counter())  # other instances can have the same name
             try:
                 taken.update((each.rank, after) for each, after in self._spec.steps(instance, state))
             except SpecError:

@@ -79,9 +79,7 @@ def _functions(spec: Spec[S]) -> Iterator[FunctionType]:
     within = [each for each in (spec.within, spec.within_step, spec.cut, spec.final) if each is not None]
     named = [action.function for action in spec.actions] + [item.function for item in spec.checks] + within
     for given in [*named, *(item.premise for item in spec.checks)]:
-        function = (
-            inspect.unwrap(given.written if isinstance(given, Property) else given) if given is not None else None
-        )
+        function = inspect.unwrap(given.written if isinstance(given, Property) else given) if given else None
         if inspect.isfunction(function):
             path = Path(function.__code__.co_filename)
             if path.is_file() and not path.resolve().is_relative_to(PRODUCT):

@@ -174,7 +174,7 @@ class Plan:
         every = {item.name for item in (*spec.checks, *spec.optional)}
         if not set(wanted) & every:
             left_out = [item for item in spec.properties if item.applies is not None]
-            if any(not wanted or item.is_named(name) for item in left_out for name in wanted or [""]):
+            if any(not wanted or any(map(item.is_named, wanted)) for item in left_out):
                 return ()  # none of them applies within these bounds
             names = f"the plan names no property of {spec.name}, only {', '.join(wanted)}"
             raise LeadlineError(names if wanted else f"{spec.name} has no invariant that a hunt could check")
