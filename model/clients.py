@@ -1,8 +1,8 @@
 """What clients of a replicated log may rely on, as a spec that other specs refine, and the mappings to it.
 
-Producers append records. Sooner or later, a client is told of a record: its producer gets an answer, or consumers can
-read it. From then on, the record stays at its offset. Records that no client was told of may be truncated, and come
-back with another leader.
+Producers append records. Sooner or later, a client knows a record: its producer gets an answer, or consumers can read
+it. From then on, the record stays at its offset. Records that no client knows may be truncated, and come back with
+another leader.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def records(bounds: Bounds) -> range:
 
 @action("a producer appends record {record}", record=records)
 def append(state: Clients, record: int) -> Iterator[Clients]:
-    """The record may be told of at once, or be appended to the log of a broker that does not lead any more."""
+    """A client may know the record at once, or it may be in the log of a broker that does not lead any more."""
     if record == state.appended:
         yield from _telling(attrs.evolve(state, appended=record + 1, log=(*state.log, record)))
         yield attrs.evolve(state, appended=record + 1)
@@ -73,7 +73,7 @@ def read(state: Clients) -> Iterator[Clients]:
     yield from (after for after in _telling(state) if after.acknowledged == state.acknowledged)
 
 
-@action("records that no client was told of are truncated, or come back with another leader")
+@action("records that no client knows are truncated, or come back with another leader")
 def truncate(state: Clients) -> Iterator[Clients]:
     for length in range(state.appended + 1):
         for log in itertools.permutations(range(state.appended), length):
@@ -85,7 +85,7 @@ ACTIONS = (append, acknowledge, read, truncate)
 
 
 def _telling(state: Clients) -> Iterator[Clients]:
-    """Yield the states in which clients were told of more of the log."""
+    """Yield the states in which clients know more of the log."""
     known = [*enumerate(state.log)]
     for count, more in itertools.product(range(len(known) + 1), _subsets(known)):
         yield attrs.evolve(state, read=state.read | {*known[:count]}, acknowledged=state.acknowledged | more)

@@ -44,7 +44,7 @@ class Abstract(RuleColumn):
 
 LOG: Spec[clients.Clients] = Spec(
     name="clients/log",
-    summary="what clients of a replicated log may rely on: what they were told of stays",
+    summary="what clients of a replicated log may rely on: what they know stays",
     initial_states=lambda bounds: [clients.Clients()],
     actions=clients.ACTIONS,
     properties=PROPERTIES,
