@@ -25,8 +25,9 @@ from leadline.invariants import (
     watermarks,
     witnesses,
 )
+from leadline.invariants import rolls as changes
 from leadline.model.family import Family, Mutations
-from leadline.model.kafka import drawing, mixes, state
+from leadline.model.kafka import crash, drawing, mixes, rolls, state
 from leadline.model.kafka.actions import actions_of
 from leadline.model.kafka.bounds import Spent
 from leadline.model.kafka.horizon import ends_at_a_bound
@@ -108,12 +109,18 @@ def _spec(column: Column, protocol: Protocol) -> Spec[state.Partition]:
 def _mix(reference: str) -> Spec[state.Partition]:
     """Return the spec of a mix of two releases; see `leadline.model.kafka.mixes`."""
     mix = mixes.mix_of(reference)
+    parts = _parts(mix.old, *mix.rules)
+    actions = tuple(rolls.restart if each is crash.restart else each for each in parts["actions"])
     return Spec(
         name=mix.name,
         summary=f"{mix.old.short_name} and {mix.new.short_name} in one cluster, during an upgrade",
-        initial_states=functools.partial(mixes.initial_states, mix=mix),
+        initial_states=functools.partial(rolls.initial_states, mix=mix),
         bounds=mix.bounds,
-        **_parts(mix.old, *mix.rules),
+        **{
+            **parts,
+            "actions": (*actions, *rolls.ACTIONS),
+            "optional": (*parts["optional"], *changes.PROPERTIES, *changes.WITNESSES),
+        },
     )
 
 

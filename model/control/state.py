@@ -7,7 +7,7 @@ This module adds the controllers, the data in ZooKeeper or the metadata log, and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Self, TypeVar
+from typing import Self, TypeVar, cast
 
 import attrs
 
@@ -230,8 +230,12 @@ class Cluster(Partition):
     controllers: tuple[Controller, ...] = component(each="controller")
     queues: tuple[tuple[Request, ...], ...] = component(each="queue")
     heard: tuple[Heard, ...] = component(each="broker")
-    protocol: Protocol = constant()
     bounds: Bounds = constant()  # type: ignore[assignment]  # it has what the functions of `kafka` need
+
+    @property
+    def protocol(self) -> Protocol:
+        """The rules of the release."""
+        return cast(Protocol, self.rules)
 
     def is_true_leader(self, broker: int) -> bool:
         """Return whether a broker is the leader and knows that it leads. Up to 2.6, it must also know the current ISR,

@@ -148,9 +148,16 @@ def _without_telling(state: P, leader: int) -> P:
 
 
 def isr_without(state: Partition, *leave: int) -> frozenset[int]:
-    """Return the ISR after brokers have been removed. In releases without an ELR, the last member stays in the ISR."""
+    """Return the ISR after brokers have been removed.
+
+    In releases without an ELR, the last member stays in the ISR, unless a member of an ELR that was left over is
+    elected.
+    """
     isr = state.quorum.isr - set(leave)
-    return isr if isr or state.protocol.has_elr else state.quorum.isr
+    if isr or state.protocol.has_elr:
+        return isr
+    eligible = sorted(state.quorum.elr - set(leave))
+    return isr if any(state.may_elect(broker) for broker in eligible) else state.quorum.isr
 
 
 @action("the controller elects broker {broker}", broker=brokers, fair="weak", effect="healing")
@@ -201,12 +208,13 @@ def _may_lead_again(state: Partition, broker: int) -> bool:
     Some releases require that the controller considers the broker alive. See the field `elects_last_known` of
     `leadline.model.kafka.protocols.Protocol`.
     """
-    return state.protocol.elects_last_known == "fenced" or state.may_elect(broker)
+    known = state.protocol.elects_last_known
+    return known == "fenced" or (known == "alive" and state.may_elect(broker))
 
 
 def led_again(state: P) -> Iterator[P]:
     """Elect a leader in the same step if the release does this, and yield the next states. If no broker is elected,
-    yield the given state.
+    yield the given state, without an ELR that was left over (`PartitionChangeBuilder.maybeUpdateRecordElr`).
     """
     elected = []
     if state.quorum.leader is None and state.protocol.elects_at_once:
@@ -214,6 +222,8 @@ def led_again(state: P) -> Iterator[P]:
         candidates = state.assignment.replicas if in_order else brokers(state.bounds)
         elected = [after for broker in candidates for after in _elected(state, broker)]
         elected = elected[:1] if in_order else elected
+        if not elected and state.quorum.elr and not state.protocol.has_elr:
+            state = attrs.evolve(state, quorum=attrs.evolve(state.quorum, elr=frozenset()))
     yield from elected or [state]
 
 
@@ -307,13 +317,12 @@ def apply_setting(state: Partition, broker: int) -> Iterator[Partition]:
 def with_quorum_isr(state: P, isr: frozenset[int]) -> P:
     """Set the ISR of the quorum, recompute its ELR, and return the new state.
 
-    If the ISR becomes empty, its last member becomes the last known leader (KIP-966).
+    If the ISR becomes empty, its last member becomes the last known leader (KIP-966), as it leads.
     """
     quorum = attrs.evolve(state.quorum, isr=isr, elr=_elr(state, isr))
     remembers = state.protocol.elects_last_known != "no" and not state.protocol.forgets_last_known
     if not isr and state.quorum.isr and remembers:
-        (last,) = state.quorum.isr
-        quorum = attrs.evolve(quorum, last_known_leader=last)
+        quorum = attrs.evolve(quorum, last_known_leader=state.last_leader)
     return attrs.evolve(state, quorum=quorum)
 
 
@@ -327,10 +336,7 @@ def _elr(state: Partition, isr: frozenset[int]) -> frozenset[int]:
 def _min_isr(state: Partition) -> int:
     """Return the `min.insync.replicas` that the controller uses for the partition (`getTopicEffectiveMinIsr`)."""
     bounds = state.bounds
-    if bounds.min_isr_raises > 0 and state.spent.min_isr_raises == 0:
-        configured = OLD_MIN_ISR
-    else:
-        configured = bounds.min_insync_replicas
+    configured = OLD_MIN_ISR if state.sets_old_min_isr else bounds.min_insync_replicas
     if bounds.first_partition and state.protocol.counts_first_partition:
         return min(configured, bounds.first_partition)
     return min(configured, len(state.assignment.replicas) if bounds.moves else bounds.brokers)
@@ -358,5 +364,5 @@ def new_epoch(state: P, leader: int, isr: frozenset[int], *, elected: bool = Tru
     if state.bounds.moves and isr == state.quorum.isr:
         elr = state.quorum.elr  # computed with the replicas before they changed
     else:
-        elr = _elr(state, isr) if clean else frozenset()
+        elr = _elr(state, isr) if clean and state.protocol.has_elr else frozenset()
     yield attrs.evolve(state, quorum=Quorum(leader, epoch, isr, elr), requests=requests)

@@ -93,6 +93,8 @@ def directory_fails(state: Partition, broker: int) -> Iterator[Partition]:
     The broker continues to run without the replica, and tells the controller (`controller_notices_failure`).
     """
     replica = state.replicas[broker]
+    if not state.rules_of(broker).has_directories:
+        return
     if state.may("lost_directories") and replica.up and replica.leader is not None and not replica.offline:
         failed = replica.renewed(offline=True, old_min_isr=replica.old_min_isr)
         yield _moved(state.having("lost_directories").with_replica(broker, failed), broker)
@@ -137,6 +139,8 @@ def _without_directory(state: P, broker: int, *, clean: bool) -> Iterator[P]:
         clean: whether the broker counts as stopped cleanly when it starts.
     """
     replica = state.replicas[broker]
+    if not state.rules_of(broker).has_directories:
+        return
     if state.may("lost_directories") and not replica.up and replica.log.end_offset:
         without = state.having("lost_directories")
         yield _moved(without.with_replica(broker, replica.renewed(up=False, stopped_cleanly=clean)), broker)
@@ -182,7 +186,7 @@ def stop(state: Partition, broker: int) -> Iterator[Partition]:
     """A controlled shutdown ends: the log, the high watermark and a clean shutdown file are on disk (KIP-966)."""
     replica = state.replicas[broker]
     if state.registrations[broker].status == SHUTTING_DOWN:
-        clean = state.protocol.has_elr and (not replica.offline or state.rules_of(broker).loses_directory_cleanly)
+        clean = state.notes_clean_stops and (not replica.offline or state.rules_of(broker).loses_directory_cleanly)
         down = replica.renewed(log=replica.log, high_watermark=replica.high_watermark, up=False, stopped_cleanly=clean)
         if state.bounds.starts:
             down = attrs.evolve(down, log=down.log.as_loaded_from(down.log.start_offset))
@@ -216,8 +220,7 @@ def restart(state: Partition, broker: int) -> Iterator[Partition]:
 
 def started(state: P, broker: int) -> P:
     """Return the state after a broker has started again. It has not registered yet."""
-    old_min_isr = state.bounds.min_isr_raises > state.spent.min_isr_raises
-    return state.with_replica(broker, attrs.evolve(state.replicas[broker], up=True, old_min_isr=old_min_isr))
+    return state.with_replica(broker, attrs.evolve(state.replicas[broker], up=True, old_min_isr=state.sets_old_min_isr))
 
 
 def registered(state: P, broker: int) -> P:

@@ -73,7 +73,7 @@ def _controller(state: Partition) -> Row:
     if state.bounds.moves:
         columns["replicas"] = " ".join(map(str, state.assignment.replicas))
         badges.append(f"replicas: {columns['replicas']}")
-    if state.protocol.of_brokers:
+    if state.is_mixed:
         badges.append(f"runs {state.protocol.name}")
     if state.protocol.has_elr:
         badges.append(f"ELR: {drawn_isr(quorum.elr)}")
@@ -87,7 +87,7 @@ def _broker(state: Partition, broker: int) -> Row:
     replica, status = state.replicas[broker], state.registrations[broker].status
     role, notes = role_column(broker, replica), _moving(state, broker)
     notes += [] if status == "active" else [status]
-    notes += [f"runs {state.rules_of(broker).name}"] if state.protocol.of_brokers else []
+    notes += [f"runs {state.rules_of(broker).name}"] if state.is_mixed else []
     notes += ["directory failed"] if replica.offline else []
     notes += ["stopped fetching"] if isinstance(replica.in_flight, Failed) else []
     notes += [f"deletes below {replica.deleting}"] if replica.deleting else []
@@ -118,7 +118,7 @@ def _standing(state: Partition, broker: int) -> list[str]:
     known = standing(broker, state.quorum)
     known += ["in the ELR"] if broker in state.quorum.elr else []
     known += _moving(state, broker)
-    known += [f"runs {state.rules_of(broker).name}"] if state.protocol.of_brokers else []
+    known += [f"runs {state.rules_of(broker).name}"] if state.is_mixed else []
     return known if status == "active" else [*known, status]
 
 

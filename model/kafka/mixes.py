@@ -1,8 +1,9 @@
 """Mixes of two releases: the brokers and the controller of a cluster while it is upgraded, such as ``kafka/2.0..2.1``.
 
-A mix does not change: it is one moment of an upgrade. Bounds say which brokers run the new release, whether the
-controller does, and at which level the cluster is. The level is `inter.broker.protocol.version` or, with KRaft,
-`metadata.version` and the levels of features. It stays that of the old release until everything runs the new one.
+By default, a mix does not change: it is one moment of an upgrade. Bounds say which brokers run the new release, whether
+the controller does, and at which level the cluster is. The level is `inter.broker.protocol.version` or, with KRaft,
+`metadata.version` and the levels of features. It stays that of the old release until everything runs the new one. The
+bound `roll` lets the upgrade go on while the model runs: see `leadline.model.kafka.rolls`.
 """
 
 from __future__ import annotations
@@ -18,14 +19,21 @@ from leadline.checker.bounds import bound, check
 from leadline.checker.errors import SpecError
 from leadline.model.kafka import state
 from leadline.model.kafka.bounds import Bounds
-from leadline.model.kafka.parties import GATE, RELEASE
-from leadline.model.kafka.protocols import Protocol
+from leadline.model.kafka.parties import FEATURE, GATE, RELEASE
+from leadline.model.kafka.protocols import Protocol, who_was_left_over
 from leadline.model.kafka.releases import KRAFT, RELEASES, Column, column_of
 from leadline.model.kafka.rules import SAME_IN_ALL, TABLE
 from leadline.model.rules import Rule, Value
 
 OLD = "old"
 NEW = "new"
+
+STAGES = ("old release", "new release", "new level", "new features", "old features")
+"""The stages of an upgrade: the old release, the new one at the old level, at the new level, with the features that it
+has by default, and with those features lowered again."""
+
+NO_ROLL = "no"
+_LAST_STAGE = {NO_ROLL: 0, "releases": 1, "levels": 2, "features": 3, "back": 4}
 
 
 @attrs.frozen
@@ -38,6 +46,19 @@ class MixBounds(Bounds):
         OLD, "the release to whose inter.broker.protocol.version or metadata.version all are set", choices=(OLD, NEW)
     )
 
+    roll: str = bound(
+        NO_ROLL,
+        "how far the upgrade goes on while the model runs: to the new release, to its level, to its features, and back "
+        "from these",
+        choices=tuple(_LAST_STAGE),
+    )
+    returns: int = bound(0, "steps of a roll that go back to the old release or level", at_least=0, at_most=9)
+    min_isr_in_files: bool = bound(
+        False,
+        "whether min.insync.replicas is set in brokers' files only, so that the controller's own, 1, replaces it when "
+        "eligible.leader.replicas.version is raised",
+    )
+
     @check("upgraded names different brokers, joined by '-'")
     def _names_brokers(self) -> bool:
         numbers = self.upgraded.split("-") if self.upgraded else []
@@ -47,6 +68,15 @@ class MixBounds(Bounds):
     @check("level=new only if the controller and all brokers run the new release")
     def _raised_last(self) -> bool:
         return self.level == OLD or (self.controller == NEW and len(self.new_brokers) == self.brokers)
+
+    @check("min_isr_in_files only with roll=features or roll=back")
+    def _is_raised(self) -> bool:
+        return not self.min_isr_in_files or self.last_stage > 2
+
+    @property
+    def last_stage(self) -> int:
+        """The last one of `STAGES` that a roll reaches."""
+        return _LAST_STAGE[self.roll]
 
     @property
     def new_brokers(self) -> frozenset[int]:
@@ -83,6 +113,32 @@ class Mix:
     def _raised(self) -> Protocol:
         return resolved(self.new, self.new)
 
+    @functools.cached_property
+    def stages(self) -> tuple[Protocol, ...]:
+        """The rules at each of `STAGES`, without the last two if the new release has no other features."""
+        old, new = self._before
+        level, lowered = (resolved(self.new, self.new, features=self.old) for _ in range(2))
+        named = {"": old, f", level {self.old.short_name}": new, f", level {self.new.short_name}": level}
+        if level.has_elr != self._raised.has_elr:
+            named |= {", ELR": self._raised, ", ELR off": attrs.evolve(lowered, eligible=who_was_left_over)}
+        return tuple(attrs.evolve(rules, name=rules.name + said) for said, rules in named.items())
+
+    @property
+    def last_stage(self) -> int:
+        """The last one of `STAGES` that is different from the stage before it."""
+        return len(self.stages) - 1
+
+    @property
+    def new_version(self) -> tuple[int, ...]:
+        """The version of the new release, such as (3, 7, 1). It is the first one of a column that has several."""
+        named = self.new.short_name.partition("+")[0]
+        return tuple(map(int, (named if named in self.new.versions else self.new.versions[0]).split(".")))
+
+    @property
+    def registers_again(self) -> bool:
+        """Whether brokers register their log directories when `metadata.version` rises, as from 3.7-IV2 on."""
+        return _minor(self.old) < (3, 7) <= _minor(self.new)
+
     @property
     def rules(self) -> tuple[Protocol, ...]:
         """All rules that a broker or the controller can follow."""
@@ -106,7 +162,7 @@ def initial_states(bounds: MixBounds, mix: Mix) -> Iterator[state.Partition]:
     yield from state.initial_states(bounds, mix.placed(bounds))
 
 
-def resolved(release: Column, level: Column) -> Protocol:
+def resolved(release: Column, level: Column, features: Column | None = None) -> Protocol:
     """Return the rules that a broker or a controller follows.
 
     A field that depends on a level has the value of its release, or the last value before it that the level opens. All
@@ -115,14 +171,16 @@ def resolved(release: Column, level: Column) -> Protocol:
     Parameters:
         release: the release that it runs.
         level: the release to whose level the cluster is set.
+        features: the release to whose features it is set. By default, that of the level.
     """
     fields: dict[str, Any] = dict(SAME_IN_ALL)
     known = attrs.fields_dict(Protocol)
     for rule in TABLE:
         value = rule.value(release.values[rule.name])
-        opened = _opened(rule, value, level)
         for field in value.sets:
-            fields[field] = (value if known[field].metadata[GATE] == RELEASE else opened).sets[field]
+            gate = known[field].metadata[GATE]
+            opening = features if features is not None and gate == FEATURE else level
+            fields[field] = (value if gate == RELEASE else _opened(rule, value, opening)).sets[field]
     return Protocol(name=release.short_name, summary=release.summary, **fields)
 
 

@@ -506,6 +506,14 @@ def nobody(quorum: Quorum, isr: frozenset[int], min_isr: int) -> frozenset[int]:
     return frozenset()
 
 
+def who_was_left_over(quorum: Quorum, isr: frozenset[int], min_isr: int) -> frozenset[int]:
+    """Return the ELR after `eligible.leader.replicas.version` was lowered: the old one until the ISR has a member.
+
+    `PartitionChangeBuilder.isValidNewLeader` still elects from it, and `maybeUpdateRecordElr` then clears it (4.3.1).
+    """
+    return quorum.elr if not isr else frozenset()
+
+
 def who_left_too_small_an_isr(quorum: Quorum, isr: frozenset[int], min_isr: int) -> frozenset[int]:
     """KIP-966: return the members of the old ISR and ELR that are not in the new ISR.
 

@@ -13,6 +13,7 @@ from typing import Self, TypeVar
 import attrs
 
 from leadline.checker.state import component, constant, history
+from leadline.checker.values import CONSTANT
 from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
 from leadline.model.kafka.broker import ACTIVE, SHUTTING_DOWN, UNKNOWN_OFFSET, Registration, Replica
@@ -63,6 +64,7 @@ class Partition(Leadership[Replica]):
 
     Attributes:
         next_value: the value of the next record that a producer writes.
+        rules: the rules of the release or design. In a mix of two releases, those of the controller; see `protocol`.
         exposed: the records that consumers have been able to read so far, at each offset the first one. They are in
             the order in which they could be read.
         acked: the records that were acknowledged to producers, in the order of acknowledgement.
@@ -79,11 +81,11 @@ class Partition(Leadership[Replica]):
         registrations: the registration of each broker with the controller.
         late: for each follower, a fetch request that is still in flight after its connection broke, or None.
         replicas: the replica of each broker.
-        protocol: the rules of the release or design. In a mix of two releases, those that the controller follows.
         bounds: the limits of the state space, and the configuration.
     """
 
     next_value: int
+    rules: Protocol = attrs.field(alias="protocol", eq=False, repr=False, metadata={CONSTANT: True})
     exposed: tuple[Promise, ...] = history(blank=NOT_KEPT)
     acked: tuple[Promise, ...] = history(blank=())
     deletable: int = history(blank=0)
@@ -95,12 +97,37 @@ class Partition(Leadership[Replica]):
     registrations: tuple[Registration, ...] = component(each="broker")
     late: tuple[LateFetch | None, ...] = component(each="broker")
     replicas: tuple[Replica, ...] = component(each="broker")
-    protocol: Protocol = constant()
     bounds: Bounds = constant()
+
+    @property
+    def protocol(self) -> Protocol:
+        """The rules that the controller follows."""
+        return self.rules
 
     def rules_of(self, broker: int) -> Protocol:
         """Return the rules that a broker follows. Without a mix, all brokers and the controller follow the same."""
-        return self.protocol.of_brokers[broker] if self.protocol.of_brokers else self.protocol
+        return self.rules.of_brokers[broker] if self.rules.of_brokers else self.rules
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether brokers and the controller may follow different rules."""
+        return bool(self.rules.of_brokers)
+
+    @property
+    def sets_old_min_isr(self) -> bool:
+        """Whether `min.insync.replicas` is `OLD_MIN_ISR` for the controller, and for brokers that start."""
+        return bool(self.bounds.min_isr_raises) and not self.spent.min_isr_raises
+
+    @property
+    def last_leader(self) -> int | None:
+        """The last known leader if the ISR becomes empty now: its last member, which leads."""
+        (last,) = self.quorum.isr
+        return last
+
+    @property
+    def notes_clean_stops(self) -> bool:
+        """Whether it makes a difference that a broker has stopped cleanly."""
+        return self.protocol.has_elr
 
     def accepts(self, leader: int, follower: int, epoch: int) -> bool:
         """Return whether a leader accepts a request of a follower in a leader epoch. It cannot check an epoch that the

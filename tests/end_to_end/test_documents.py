@@ -16,7 +16,7 @@ import click
 import pytest
 
 from leadline.checker import Property
-from leadline.invariants import raft, situations
+from leadline.invariants import raft, rolls, situations
 from leadline.invariants.families import atomic, clients, control, group, kafka, quorum, txn
 from leadline.reports.cli.app import app
 from leadline.reports.cli.options import chosen_spec
@@ -172,7 +172,7 @@ def test_every_command_and_its_options_exist(document: str) -> None:
 
 FAMILIES = {
     "`kafka`, `rpc`": (*kafka.PROPERTIES, *kafka.OPTIONAL, *situations.SITUATIONS),
-    "`kafka`": (*kafka.KRAFT_PROPERTIES, *kafka.KRAFT_OPTIONAL),
+    "`kafka`": (*kafka.KRAFT_PROPERTIES, *kafka.KRAFT_OPTIONAL, *rolls.PROPERTIES, *rolls.WITNESSES),
     "`atomic`": (*atomic.PROPERTIES, *atomic.LIVENESS),
     "`txn`": (*txn.PROPERTIES, *txn.LIVENESS),
     "`group`": (*group.PROPERTIES, *group.BY_DESIGN, *group.LIVENESS),
