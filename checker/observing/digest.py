@@ -23,7 +23,7 @@ from leadline.checker.bag import Bag
 from leadline.checker.bounds import NoBounds
 from leadline.checker.map import Map
 from leadline.checker.observing.objects import Origin, origin, origin_of_file, referents
-from leadline.checker.observing.reach import Reach
+from leadline.checker.observing.reach import reach
 from leadline.checker.observing.recording import Precision
 from leadline.checker.properties import AT_REST
 from leadline.checker.spec import Spec
@@ -84,7 +84,7 @@ def reads_outside(spec: Spec[S]) -> str:
     ]
     own = [item.function for item in spec.properties if item is not AT_REST]
     bounds = [] if is_a(spec.bounds, NoBounds) else [spec.bounds]
-    found = Reach(spec.initial_states, [spec.initials()[0], *bounds, *functions, *own], True)
+    found = reach(spec.initial_states, [spec.initials()[0], *bounds, *functions, *own], True)
     return found.because.text if found.precision is Precision.STATES and found.because is not None else ""
 
 

@@ -200,6 +200,13 @@ class Walk:
         self._unasked: set[str] = set()
         self._looked_in: dict[int, bool] = {}
 
+    def copied(self, visit: Callable[[object], None], members: Callable[[type | ModuleType], Iterable[object]]) -> Walk:
+        """Return a walk that has visited the same, and goes on with other functions."""
+        walk = Walk(visit, members)
+        walk.met, walk.owners, walk.names = self.met.copy(), self.owners.copy(), self.names.copy()
+        walk.any_name, walk._looked_in = self.any_name, self._looked_in.copy()
+        return walk
+
     def meet(self, *values: object) -> None:
         """Add values to visit. A value that was added before is not visited again."""
         for value in values:

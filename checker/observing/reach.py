@@ -16,7 +16,7 @@ import enum
 import functools
 import re
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -156,21 +156,23 @@ _OF_BUILTIN, _OF_LIBRARY, _OF_ATTRIBUTE = map(_by_name, (_BUILTINS, _LIBRARIES, 
 class Reach:
     """Finds all code that a function can run, and determines how precisely calls to the function can be recorded.
 
+    A new object has only looked at what the functions can receive; `of` adds a function. What is found does not depend
+    on the order in which it is found, so this gives the same as a search for each function that begins with nothing.
+
     Parameters:
-        function: the function of an action or a predicate.
-        given: the objects that the function can receive. The first object is a state. The other objects are values in
-            other states and the arguments of an action.
-        copies: whether the function belongs to an action, which may copy elements of tuples without reading them.
+        given: the objects that the functions can receive. The first object is a state. The other objects are values in
+            other states.
+        packages: the packages that count as parts of the spec, even if they are installed; see `_packages`.
 
     Attributes:
         precision: how precisely calls to the function can be recorded.
         because: the construct that lowers the precision, or None if nothing lowers it.
     """
 
-    def __init__(self, function: object, given: Sequence[object], copies: bool) -> None:
-        self.precision = Precision.COPIES if copies else Precision.ELEMENTS
+    def __init__(self, given: Sequence[object], packages: frozenset[str]) -> None:
+        self.precision = max(Precision)
         self.because: Construct | None = None
-        self._packages = _packages(function, given[0])
+        self._packages = packages
         self._roots: list[object] = []
         self._walk = Walk(self._look_at, self._members)
         self._named_in: dict[int, tuple[CodeType, str]] = {}
@@ -179,7 +181,23 @@ class Reach:
         self._in_place = self._or_is_passed = False
         self._held: list[tuple[str, object]] = []
         self._lasting: str | None = None
-        self.extend([function, *given])
+        self.extend(given)
+
+    def of(self, function: object, values: Iterable[object], copies: bool) -> Reach:
+        """Return what a function reaches, which can receive further values.
+
+        Parameters:
+            function: the function of an action or a predicate.
+            values: the arguments of an action.
+            copies: whether the function belongs to an action, which may copy elements of tuples without reading them.
+        """
+        found = Reach.__new__(Reach)
+        vars(found).update({name: _copied(value) for name, value in vars(self).items()})
+        found._walk = self._walk.copied(found._look_at, found._members)
+        if not copies and found.precision >= Precision.ELEMENTS:
+            found.precision, found.because = Precision.ELEMENTS, None
+        found.extend([function, *values])
+        return found
 
     def __getstate__(self) -> dict[str, object]:
         """Return the attributes to pickle. The objects found are left out, because they are keyed by their `id`."""
@@ -463,6 +481,27 @@ def _is_written_by_library(value: Any) -> bool:
     function = stored(value, "__func__", value)
     module = function.__globals__.get("__name__", "") if is_a(function, FunctionType) else ""
     return module.partition(".")[0] in _WRITERS and origin(module) is not Origin.SPEC
+
+
+def reaching(given: Sequence[object]) -> Callable[[object, Iterable[object], bool], Reach]:
+    """Return a function that is `Reach.of` for functions that all receive the given objects. What these have in common
+    is searched only once.
+    """
+
+    @functools.cache
+    def begun(packages: frozenset[str]) -> Reach:
+        return Reach(given, packages)
+
+    return lambda function, values, copies: begun(_packages(function, given[0])).of(function, values, copies)
+
+
+def reach(function: object, given: Sequence[object], copies: bool) -> Reach:
+    """Return what one function can reach. For the parameters, see `Reach`."""
+    return reaching(given)(function, (), copies)
+
+
+def _copied(value: object) -> object:
+    return value.copy() if isinstance(value, set | dict | list) else value
 
 
 def _packages(function: object, state: object) -> frozenset[str]:

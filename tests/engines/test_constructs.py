@@ -18,7 +18,7 @@ from attrs import evolve, frozen
 
 from leadline.checker import Spec, Verdict, action, component, invariant
 from leadline.checker.engines import oracle
-from leadline.checker.observing.reach import Reach
+from leadline.checker.observing.reach import reach
 from leadline.checker.observing.recording import Precision
 from leadline.checker.settings import CompiledSettings
 from tests.specs import learning
@@ -102,7 +102,7 @@ PRECISION = {
 
 @pytest.mark.parametrize(("name", "precision"), PRECISION.items())
 def test_reads_are_recorded_as_precisely_as_a_construct_allows(name: str, precision: Precision) -> None:
-    assert Reach(CONSTRUCTS[name], [RARE], copies=True).precision == precision
+    assert reach(CONSTRUCTS[name], [RARE], copies=True).precision == precision
 
 
 @frozen
@@ -120,7 +120,7 @@ def first_is_none(state: Cells) -> bool:
 
 def test_is_in_any_function_that_is_called_reads_elements_that_are_copied() -> None:
     """A property can return an element that the call has not read."""
-    assert Reach(first_is_none, [Cells()], copies=True).precision == Precision.ELEMENTS
+    assert reach(first_is_none, [Cells()], copies=True).precision == Precision.ELEMENTS
 
 
 class Slotted:
@@ -150,4 +150,4 @@ HOLDERS = {
 @pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
 def test_functions_are_found_whatever_holds_them(holder: Any) -> None:
     """Missed, its reads would be recorded more precisely than its code allows."""
-    assert Reach(lambda state: holder.function(state), [RARE], copies=True).precision == Precision.STATES
+    assert reach(lambda state: holder.function(state), [RARE], copies=True).precision == Precision.STATES

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from leadline.checker import Action, Bag, Spec, action, component, invariant
 from leadline.checker.engines import oracle
-from leadline.checker.observing.reach import Reach
+from leadline.checker.observing.reach import reach
 from leadline.checker.observing.recording import Precision
 from leadline.checker.settings import CompiledSettings
 from tests.specs import learning
@@ -317,4 +317,4 @@ def imported(s: Any) -> bool:
 
 @pytest.mark.parametrize("function", [matched, weakly, imported, functools.partial(same), same])
 def test_code_that_asks_for_identity_is_given_states(function: Any) -> None:
-    assert Reach(function, [Odd()], copies=True).precision == Precision.STATES
+    assert reach(function, [Odd()], copies=True).precision == Precision.STATES

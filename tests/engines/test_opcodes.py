@@ -19,10 +19,12 @@ from leadline.checker import Spec, Verdict, action, component, invariant
 from leadline.checker.engines import compiled, oracle
 from leadline.checker.observing import opcodes
 from leadline.checker.observing.lazy import make_lazy, make_ordinary
-from leadline.checker.observing.reach import Reach
+from leadline.checker.observing.reach import Reach, _packages, reach, reaching
 from leadline.checker.observing.recording import Precision
+from leadline.checker.properties import AT_REST
 from leadline.checker.settings import CompiledSettings
 from leadline.checker.update import field_of
+from leadline.invariants import catalog
 from tests.specs import learning
 from tests.specs.agreement import answers
 from tests.specs.going_wrong import ONLY_LEARNED
@@ -108,22 +110,22 @@ def test_lazy_classes_lower_no_precision() -> None:
     """While calls are recorded, `attrs.evolve` and the classes of states hold functions of the recording."""
     make_lazy(frozenset([State]))
     try:
-        assert Reach(flip.function, [State()], copies=True).precision == Precision.COPIES
+        assert reach(flip.function, [State()], copies=True).precision == Precision.COPIES
     finally:
         make_ordinary()
 
 
 def test_an_unknown_opcode_has_the_function_given_states() -> None:
-    assert Reach(simple, [State()], copies=True).precision == Precision.COPIES
+    assert reach(simple, [State()], copies=True).precision == Precision.COPIES
     known = list(dis.get_instructions(simple))
     invented = [*known[:1], known[0]._replace(opname="SUMMON"), *known[1:]]
     opcodes.read.cache_clear()
     with mock.patch("dis.get_instructions", return_value=invented):
-        reach = Reach(simple, [State()], copies=True)
+        found = reach(simple, [State()], copies=True)
     opcodes.read.cache_clear()
-    assert reach.precision == Precision.STATES
-    assert reach.because is not None
-    assert reach.because[:3] == ("SUMMON", "simple", simple.__code__.co_filename)
+    assert found.precision == Precision.STATES
+    assert found.because is not None
+    assert found.because[:3] == ("SUMMON", "simple", simple.__code__.co_filename)
 
 
 PYTHONS: dict[str, Any] = tomllib.loads(Path("tests/specs/opcodes.toml").read_text())
@@ -218,7 +220,7 @@ exec("def without_source(s): return s.bits[0] % 2", NO_SOURCE)
 
 @pytest.mark.parametrize("function", [by_constant, by_sum, by_global, in_place, in_comprehension])
 def test_a_remainder_of_a_number_lowers_no_precision(function: Callable[..., Any]) -> None:
-    assert Reach(function, [State()], copies=True).precision == Precision.COPIES
+    assert reach(function, [State()], copies=True).precision == Precision.COPIES
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,7 @@ def test_a_remainder_of_a_number_lowers_no_precision(function: Callable[..., Any
 )
 def test_a_remainder_that_may_be_text_is_given_tuples(function: Callable[..., Any]) -> None:
     """A view in place of a tuple would be formatted as one value."""
-    assert Reach(function, [State()], copies=True).precision == Precision.FIELDS
+    assert reach(function, [State()], copies=True).precision == Precision.FIELDS
 
 
 def test_if_text_were_taken_for_a_number_the_answer_would_be_wrong() -> None:
@@ -265,7 +267,7 @@ def small(s: Counters) -> bool:
 
 def test_a_field_is_read_alone_by_its_name() -> None:
     """Unlike with ``getattr``, whose result can be anything."""
-    assert Reach(count.function, [Counters()], copies=True).precision == Precision.COPIES
+    assert reach(count.function, [Counters()], copies=True).precision == Precision.COPIES
     spec = Spec(name="counters", initial_states=lambda _: [Counters()], actions=[count], properties=[small])
     found = learning.explore(spec)
     assert found.verdict is Verdict.VIOLATED
@@ -280,3 +282,21 @@ def test_what_is_no_field_is_not_read_by_its_name(name: str) -> None:
         field_of(Counters(), name)
     with pytest.raises(TypeError):
         field_of((1, 2), "count")
+
+
+@pytest.mark.parametrize("name", ["atomic/kip-320", "kafka/4.1", "txn/4.1", "group/3.9", "quorum/4.0"])
+def test_what_functions_have_in_common_may_be_searched_first(name: str) -> None:
+    """`reaching` begins with the state; here each function comes first, and nothing is shared."""
+    spec = catalog.find(name)
+    assert spec is not None
+    given = [spec.initials()[0], *(value for instance in spec.instances for value in instance.values)]
+    shared = reaching(given)
+    functions = [(action.function, True) for action in spec.actions]
+    for function, copies in (*functions, *((item.function, False) for item in spec.properties if item != AT_REST)):
+        alone = Reach([], _packages(function, given[0])).of(function, given, copies)
+        found = shared(function, (), copies)
+        assert found.precision == alone.precision
+        assert (found.because is None) == (alone.because is None)
+        assert (found.lasting == "") == (alone.lasting == "")
+        assert {*found._walk.met} - {id(function)} == {*alone._walk.met} - {id(function)}
+        assert found._walk.names == alone._walk.names

@@ -28,7 +28,7 @@ from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import differ, make_lazy
 from leadline.checker.observing.nodes import Collection, ShapeChanged
 from leadline.checker.observing.objects import Origin, origin
-from leadline.checker.observing.reach import Reach
+from leadline.checker.observing.reach import Reach, reaching
 from leadline.checker.observing.recording import Mismatch, Precision, Recorder
 from leadline.checker.observing.tuple_views import LookedAt
 from leadline.checker.properties import AT_REST, OF_STATES, OF_STEPS, Property
@@ -195,12 +195,13 @@ class Caller(Generic[S]):
         limits = [each for each in (self.spec.within_step,) if each is not None]
         for instance in self.spec.instances:
             arguments.setdefault(instance.action, [*instance.action.drawn.values(), *limits]).append(instance.values)
-        of_actions = {action: Reach(action.function, [*given, *values], True) for action, values in arguments.items()}
+        reach = reaching(given)
+        of_actions = {action: reach(action.function, values, True) for action, values in arguments.items()}
         checks = [
-            Reach(function, [*given, *asked], False)
+            reach(function, asked, False)
             for function, *asked in map(self._called_by, (*self.state_checks, *self.step_checks))
         ]
-        distance = [Reach(self.spec.distance, given, False)] if self.with_distance else []
+        distance = [reach(self.spec.distance, (), False)] if self.with_distance else []
         return [*(of_actions[instance.action] for instance in self.spec.instances), *checks, *distance]
 
     def _called_by(self, item: Property) -> Iterator[object]:
