@@ -68,6 +68,9 @@ OF_ACTIONS = "use sorted(), or yield one next state for each member"
 OF_VALUES = "use sorted(), or compute the result from all members"
 """The corrections that error messages suggest. `OF_ACTIONS` is for actions, and `OF_VALUES` is for everything else."""
 
+ADDR_NO_RANDOMIZE = 0x0040000
+"""The flag of a process that has the same addresses in each run; see personality(2) of Linux."""
+
 RAISES = (0, None)
 """Stands for the steps of an action that raises an exception."""
 
@@ -140,17 +143,38 @@ def _asked(request: Request) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def _process(seed: int) -> subprocess.Popen[bytes]:
-    """Start a process that runs `serve` with the given hash seed. The process has its own session, so Ctrl-C does not
-    stop it.
+    """Start a process that runs `serve` with the given hash seed and with random addresses, because some hashes are
+    addresses. The process has its own session, so Ctrl-C does not stop it.
     """
-    return subprocess.Popen(
-        [sys.executable, "-c", "from leadline.checker.engines.hash_seeds import serve; serve()"],
-        env={**os.environ, "PYTHONHASHSEED": str(seed)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    with _random_addresses():
+        return subprocess.Popen(
+            [sys.executable, "-c", "from leadline.checker.engines.hash_seeds import serve; serve()"],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
+@contextmanager
+def _random_addresses() -> Iterator[None]:
+    """Let the programs that this thread starts have random addresses on Linux, also if it has addresses that are the
+    same in each run, as the command line has before Python 3.12.
+    """
+    present = 0
+    if sys.platform == "linux":
+        with contextlib.suppress(ImportError, OSError, AttributeError):
+            import ctypes
+
+            personality = ctypes.CDLL(None).personality
+            present = personality(0xFFFFFFFF)
+            personality(present & ~ADDR_NO_RANDOMIZE)
+    try:
+        yield
+    finally:
+        if present > 0:
+            personality(present)
 
 
 def _answers(processes: Sequence[subprocess.Popen[bytes]]) -> list[list[Row]]:
