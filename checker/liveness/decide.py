@@ -44,7 +44,7 @@ from leadline.checker.liveness.graph import StateGraph
 from leadline.checker.liveness.judged import Judged, conclude
 from leadline.checker.liveness.lasso import FairSet, Need, shortest
 from leadline.checker.liveness.product import Product
-from leadline.checker.liveness.violation import violation_of
+from leadline.checker.liveness.violation import alternatives, violation_of
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import LivenessCounts, Stop, StopKind
 from leadline.checker.spec import Spec
@@ -180,16 +180,28 @@ def behaviour_of(graph: StateGraph[S], formula: Formula, *, quiet: bool, endless
             makes the formula true whatever follows. Some fair behaviour begins like this, because taking the steps of
             the enabled conditions in turn is fair.
     """
+    found = (_behaviour_of(graph, each, quiet=quiet, endless=endless) for each in alternatives(formula))
+    return min(filter(None, found), key=lambda each: (len(each.stem), len(each.loop or ())), default=None)
+
+
+def _behaviour_of(graph: StateGraph[S], formula: Formula, *, quiet: bool, endless: bool) -> Behaviour | None:
+    """Return a fair behaviour in which one of the `alternatives` is true; see `behaviour_of`."""
     everything = set(range(len(graph.states)))
     if (wanted := violation_of(formula)) is not None:
         conditions = map(graph.spec.condition, wanted.atoms)
         true = [graph.where(functools.partial(_is_true, graph.spec, item)) for item in conditions]
         starts, region, again = wanted.where(true, everything)
-        obligation = Obligation(starts & set(graph.initials) if wanted.at_first else starts, region, again)
+        possible = set(graph.initials) if wanted.at_first else everything
+        for states in wanted.where_before(true, everything):
+            possible = set(_ways(graph, Obligation(states & possible, everything, everything))[1])
+        obligation = Obligation(starts & possible, region, again)
         if endless or not wanted.is_beginning:
-            return lasso(graph, obligation, quiet=quiet)
-        before, order = _ways(graph, obligation)
-        return Behaviour(_way(before, (order[0], True)), None) if order else None
+            made = lasso(graph, obligation, quiet=quiet)
+        else:
+            before, order = _ways(graph, obligation)
+            made = Behaviour(_way(before, (order[0], True)), None) if order else None
+        if made is None or not wanted.before:
+            return made  # otherwise, the path need not come through the states before
     found = Product.of_graph(graph, automaton_of(formula), endless=endless)
     if found.decided is not None:
         return Behaviour(found.decided, None)

@@ -39,12 +39,12 @@ def depth(formula: Formula) -> int:
 
 def formula_of(graph: Drawn, seed: int) -> Formula:
     """A random formula over the states of a random graph, which is not about a single step. Every third one needs no
-    automaton.
+    automaton; half of these say several things, or of some states that they come before others.
     """
     chance = random.Random(seed)
     atoms = [*(_state(graph, chance) for _ in range(3)), *(_step(graph, chance) for _ in range(2))]
     if seed % 3 == 0:
-        return ~_violation(atoms[:3], chance)
+        return ~_violation(atoms[:3], chance) if seed % 2 == 0 else _several(atoms, chance)
 
     def of(deep: int) -> Formula:
         if deep == 0 or (deep < DEEPEST - 1 and chance.random() < 0.15):
@@ -84,6 +84,25 @@ def _violation(atoms: list[Formula], chance: random.Random) -> Formula:
     parts = [state(), always(state()), always(eventually(state())), ~eventually(state()), ~eventually(always(state()))]
     formula = functools.reduce(operator.and_, chance.sample(parts[: chance.choice([3, 5])], chance.randint(1, 3)))
     return formula if chance.random() < 0.3 else eventually(formula)
+
+
+def _several(atoms: list[Formula], chance: random.Random) -> Formula:
+    """A random conjunction of negated formulas as `_violation` makes them, and of other formulas."""
+
+    def later() -> Formula:
+        found = _violation(atoms[:3], chance)
+        for _ in range(chance.randrange(3)):
+            state, again = chance.choice(atoms[:3]), always(eventually(chance.choice(atoms[:3])))
+            found = eventually(found & chance.choice([state, ~state, state & again, again, eventually(always(state))]))
+        return found
+
+    while True:
+        said = [~later() for _ in range(chance.randint(1, 3))]
+        said += [always(chance.choice(atoms[3:]))] if chance.random() < 0.2 else []
+        formula = functools.reduce(operator.and_, said)
+        formula = always(formula) if chance.random() < 0.3 else formula
+        if len(_temporal(formula)) <= 5:  # the twin's time doubles with each
+            return formula
 
 
 def _temporal(formula: Formula) -> list[Formula]:

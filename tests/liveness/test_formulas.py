@@ -38,6 +38,7 @@ from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import liveness
 from leadline.checker.liveness import automaton, decide
 from leadline.checker.liveness.recheck import fault
+from leadline.checker.liveness.violation import alternatives, violation_of
 from leadline.checker.observing.digest import code_digest
 from leadline.checker.stateful import state_machine
 from leadline.checker.traces.itf import read_trace, write_trace
@@ -136,8 +137,38 @@ CASES: dict[str, tuple[list[Action[Node, [int]]], Formula, Verdict]] = {
     "each again and again": (
         [TO_1, BACK], ~(always(eventually(at(0))) & always(eventually(at(1)))), Verdict.VIOLATED
     ),
+    "two promises, the second broken": (
+        [TO_1, TO_2], implies(at(0), eventually(at(2))) & always(implies(at(1), always(at(1)))), Verdict.VIOLATED
+    ),
+    "two promises for ever": (
+        [TO_1, TO_2], always(implies(at(0), eventually(at(2))) & implies(at(2), always(at(2)))), Verdict.HOLDS
+    ),
+    "before, and not at the beginning": ([BACK], always(implies(at(1), always(at(1)))), Verdict.HOLDS),
+    "for ever before what comes": ([TO_1, TO_2], ~(always(at(0, 1)) & eventually(at(2))), Verdict.HOLDS),
+    "one after the other, in one order": ([TO_1, TO_2], ~(eventually(at(2) & eventually(at(1)))), Verdict.HOLDS),
+    "two at different times": ([TO_1, TO_2], ~(eventually(at(1)) & eventually(at(2))), Verdict.VIOLATED),
     "nested": ([TO_1, TO_2, BACK], always(implies(eventually(always(at(0, 1))), always(at(0, 1)))), Verdict.HOLDS),
 }  # fmt: skip
+
+
+def test_what_needs_no_automaton() -> None:
+    """The negation of each, which is what is looked for, is divided into this many formulas without an automaton."""
+    expected = {
+        always(implies(at(1), always(at(2)))): 1,
+        always(implies(at(1), always(implies(at(2), always(at(3)))))): 1,
+        implies(always(eventually(at(1))), always(eventually(at(2)))): 1,
+        implies(always(eventually(at(1))), eventually(always(at(2)))): 0,  # two things again and again
+        implies(always(eventually(at(1))), always(at(2))): 1,
+        implies(eventually(always(at(1))), always(eventually(at(2)))): 1,
+        always(at(1)) & always(implies(at(2), eventually(at(3)))): 2,
+        always(at(1)) & until(at(2), at(3)) & eventually(at(4)): 2,
+        ~(always(at(1)) & eventually(at(2))): 0,
+        ~(eventually(at(1)) & eventually(at(2))): 0,
+        until(at(2), at(3)): 0,
+        always(goes(1, 2)): 0,
+    }
+    found = {each: sum(violation_of(part) is not None for part in alternatives(~each)) for each in expected}
+    assert {str(each): count for each, count in found.items()} == {str(each): count for each, count in expected.items()}
 
 
 @pytest.mark.parametrize("engine", EXPLORE)

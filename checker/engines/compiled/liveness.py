@@ -18,7 +18,7 @@ import numpy as np
 from leadline.checker.engines.compiled import graph_loops
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.compiled.fair import BYTES_A_STATE, Arena
-from leadline.checker.engines.compiled.lassos import initial_path, shortest_lasso, trace_of
+from leadline.checker.engines.compiled.lassos import Stems, initial_path, shortest_lasso, trace_of
 from leadline.checker.engines.compiled.product import behaviour_of
 from leadline.checker.engines.compiled.sampling import check_steps
 from leadline.checker.engines.compiled.state_graph import PackedGraph
@@ -27,7 +27,7 @@ from leadline.checker.formulas import Formula, required
 from leadline.checker.liveness.automaton import automaton_of
 from leadline.checker.liveness.fairness import heals
 from leadline.checker.liveness.judged import Judged, conclude
-from leadline.checker.liveness.violation import violation_of
+from leadline.checker.liveness.violation import Violation, alternatives, violation_of
 from leadline.checker.properties import LIVENESS, Kind, Property
 from leadline.checker.result import LivenessCounts
 from leadline.checker.trace import Trace
@@ -110,12 +110,34 @@ class LivenessCheck(Generic[S]):
         self, formula: Formula, item: Property, *, endless: bool = False
     ) -> tuple[list[int], list[int] | None] | None:
         """Return a fair behaviour in which a formula is true; see `decide.behaviour_of`."""
+        found = (self._alternative(each, item, endless=endless) for each in alternatives(formula))
+        return min(filter(None, found), key=lambda each: (len(each[0]), len(each[1] or ())), default=None)
+
+    def _alternative(
+        self, formula: Formula, item: Property, *, endless: bool
+    ) -> tuple[list[int], list[int] | None] | None:
+        """Return a fair behaviour in which one of the `alternatives` is true; see `decide.behaviour_of`."""
         where = {atom: self._where(self._spec.condition(atom)) for atom in formula.atoms if atom[0] == "now"}
-        if (wanted := violation_of(formula)) is None:
-            return behaviour_of(self._arena, automaton_of(formula), where, quiet=item.quiet, endless=endless)
-        starts, region, again = wanted.where([where[atom] for atom in wanted.atoms], np.ones(self._count, np.bool_))
+        wanted = violation_of(formula)
+        if wanted is not None:
+            made = self._violating(wanted, [where[atom] for atom in wanted.atoms], item, endless=endless)
+            if made is None or not wanted.before:
+                return made  # otherwise, the path need not come through the states before
+        return behaviour_of(self._arena, automaton_of(formula), where, quiet=item.quiet, endless=endless)
+
+    def _violating(
+        self, wanted: Violation, true: Sequence[Flags], item: Property, *, endless: bool
+    ) -> tuple[list[int], list[int] | None] | None:
+        """Return a fair behaviour that a path through the states of `Violation.before` can begin, if there are any."""
+        every = np.ones(self._count, np.bool_)
+        starts, region, again = wanted.where(true, every)
         initials, store = len(self._spec.initials()), self._graph.expander.store
-        begun = starts & (np.arange(self._count) < initials) if wanted.at_first else starts
+        possible = np.arange(self._count) < initials if wanted.at_first else every
+        for states in wanted.where_before(true, every):
+            order = Stems.of(self._graph, states & possible, every, self._arena.levels).order
+            possible = np.zeros(self._count, np.bool_)
+            possible[order] = True
+        begun = starts & possible
         if wanted.is_beginning and not endless:
             reached = np.flatnonzero(begun)
             return (initial_path(store, initials, int(reached[0])), None) if len(reached) else None
