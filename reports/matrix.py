@@ -42,6 +42,7 @@ NAMED = (
     "designs",
     "group-offsets",
     "groups",
+    "rolls",
     "states",
     "transactions",
     "upgrades",
@@ -212,6 +213,10 @@ class Matrix:
                     for item in result.properties
                     if self.properties is None or item.property.name in self.properties
                 }
+                parts = [finder.searched(each, self.max_states) for each in releases_of_mix(spec)]
+                if any(part.interrupted for part in parts):
+                    return
+                cells = {name: cell.beside(name, parts) for name, cell in cells.items()}
             undecided = []
             for bug in [] if result.interrupted else archive.allowed(spec):
                 looked = finder.looked(bug, spec)
@@ -308,6 +313,20 @@ class BugFinder:
         return {item.name for item in spec.checks}
 
 
+def releases_of_mix(spec: Spec[Any]) -> list[Spec[Any]]:
+    """Return the two releases that a spec mixes, with the same checks and within the same bounds, or nothing."""
+    old, _, new = spec.name.partition("..")
+    if not new:
+        return []
+    bounds, checks = attrs.asdict(spec.bounds), {item.name for item in spec.checks}
+    found = []
+    for release in map(load_spec, (old, f"{spec.family.name}/{new}")):
+        known = {item.name for item in (*release.checks, *release.optional)}
+        common = {field.name: bounds[field.name] for field in attrs.fields(type(release.bounds))}
+        found.append(release.with_bounds(common).with_properties(sorted(checks & known)))
+    return found
+
+
 def bug_within(bug: Bug, spec: Spec[Any]) -> list[Spec[Any]]:
     """Return a release with the bounds that a bug needs, and with the settings and properties of a configuration.
 
@@ -398,6 +417,21 @@ class MatrixCell:
         bugs = (*self.bugs, (bug.ticket if is_named else f"with the bounds of {bug.ticket}", trace))
         text = self.text if self.verdict is Verdict.VIOLATED else f"{Verdict.VIOLATED.value} beyond these bounds"
         return attrs.evolve(self, verdict=Verdict.VIOLATED, text=text, bugs=bugs)
+
+    def beside(self, name: str, parts: Sequence[Result]) -> MatrixCell:
+        """Return the cell of a mix of releases, which says of a violation whether a release violates the property, too.
+
+        Parameters:
+            name: the name of the property.
+            parts: the results for the two releases within the same bounds. None for a spec that is no mix.
+        """
+        if not parts or self.verdict is not Verdict.VIOLATED:
+            return self
+        found = {part.spec.name: {each.property.name: each.verdict for each in part.properties} for part in parts}
+        also = [each.partition("/")[2] for each, verdicts in found.items() if verdicts.get(name) is Verdict.VIOLATED]
+        undecided = any(verdicts.get(name) is Verdict.INCOMPLETE for verdicts in found.values())
+        said = f"{' and '.join(also)} too" if also else "releases not decided" if undecided else "only in the mix"
+        return attrs.evolve(self, text=f"{self.text}, {said}")
 
     @classmethod
     def of_count(cls, result: Result, base: Result) -> MatrixCell:

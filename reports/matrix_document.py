@@ -72,6 +72,13 @@ COUNTS = words(
     ": the search stopped at this number of states, and at this depth.",
 )
 
+MIXES = words(
+    "A violation in a mix also names the releases of the mix that violate the property within the same bounds: ",
+    "with ",
+    Span("only in the mix", "violated"),
+    ", it is worse than both. The changes of a roll are no part of these bounds.",
+)
+
 COMPARED = words("A configuration with another bound is in proportion to the one without it.")
 
 
@@ -127,6 +134,8 @@ def _blocks(matrix: Matrix, columns: Sequence[Column], command: str, asides: _As
     found = matrix.by_configuration(columns)
     yield Paragraph(words("Made from runs: ", Span(command, "code"), "."))
     yield Paragraph(COUNTS if matrix.only_counts else VERDICTS)
+    if any(".." in column.spec for _, own in found for column in own):
+        yield Paragraph(MIXES)
     if any(configuration.compared_with for configuration, _ in found):
         yield Paragraph(COMPARED)
     shown = [item.property for _, own in found[:1] for item in own[0].result.properties]

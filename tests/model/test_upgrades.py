@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from typing import cast
 
 import attrs
 import pytest
@@ -13,7 +14,8 @@ from leadline.checker.result import Limits, Verdict
 from leadline.invariants.catalog import find
 from leadline.model.kafka.mixes import mix_of
 from leadline.model.kafka.releases import KRAFT, RELEASES, ZOOKEEPER
-from leadline.reports.matrix import SHIPPED, read_matrix
+from leadline.reports.matrix import SHIPPED, Configuration, Matrix, read_matrix, releases_of_mix
+from leadline.reports.toml_files import Values
 from tests.suite.samples import sampled
 
 OLD = {"upgraded": "", "controller": "old"}
@@ -109,6 +111,25 @@ def test_the_pairs_are_all_neighbouring_releases_and_upgrades_over_several() -> 
         neighbours = [f"{old.name}..{new.short_name}" for old, new in itertools.pairwise(columns)]
         assert [name for name in neighbours if name not in PAIRS] == []
     assert len(PAIRS) == 28 + 11
+
+
+def test_a_matrix_says_which_releases_of_a_mix_violate_a_property_too() -> None:
+    bounds = cast(Values, {**DIVERGE, **FIRST_LEADER})
+    matrix = Matrix(
+        specs=["kafka/2.7..2.8.1", "kafka/2.7.2..2.8.1"],
+        configurations=[Configuration(name="mixed", bounds=bounds)],
+        properties=["committed_never_lost", "follower_reads"],
+    )
+    worse, better = matrix.columns()
+    assert worse.cells["committed_never_lost"].text == "violated (12), only in the mix"
+    assert worse.cells["follower_reads"].text.endswith(", 2.8.1 too")
+    assert better.cells["committed_never_lost"].verdict is Verdict.HOLDS
+
+
+def test_a_spec_that_is_no_mix_is_compared_with_nothing() -> None:
+    spec = find("kafka/2.7")
+    assert spec is not None
+    assert releases_of_mix(spec) == []
 
 
 def test_a_committed_record_is_lost_in_a_mix_of_releases_that_lose_none() -> None:
