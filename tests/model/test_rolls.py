@@ -18,6 +18,7 @@ from leadline.invariants.catalog import find
 from leadline.model.kafka.mixes import STAGES, mix_of, resolved
 from leadline.model.kafka.releases import KRAFT, RELEASES
 from leadline.model.kafka.rolls import NEW_FEATURES, NEW_LEVEL, NEW_RELEASE, OLD_FEATURES, Rolling, restart_as
+from leadline.reports.kafka.advice.path import CHANGED_RECORDS
 
 ALL = {"upgraded": "0-1", "controller": "new"}
 RAISED = {**ALL, "level": "new"}
@@ -140,15 +141,12 @@ def test_features_that_a_release_does_not_have_are_refused() -> None:
 
 
 def test_no_rule_depends_on_a_level_that_can_be_lowered() -> None:
-    """Kafka refuses to lower metadata.version below one of these minor versions, which changed records
-    (`MetadataVersion.didMetadataChange`)."""
-    barriers = [(3, 3), (3, 4), (3, 5), (3, 6), (3, 7), (4, 0), (4, 3)]
     columns = [each for each in RELEASES if each.controller == KRAFT and each.name != "kafka/3.2-kraft"]
     checked = 0
     for old in columns:
         for new in columns[columns.index(old) + 1 :]:
             low, high = (tuple(map(int, each.versions[0].split(".")))[:2] for each in (old, new))
-            if not any(low < barrier <= high for barrier in barriers):
+            if not any(low < barrier <= high for barrier in CHANGED_RECORDS):
                 mixed, raised = resolved(new, old, features=old), resolved(new, new, features=old)
                 assert attrs.asdict(mixed, recurse=False) == attrs.asdict(raised, recurse=False)
                 checked += 1

@@ -14,6 +14,7 @@ from leadline.invariants.promises import PROMISES
 from leadline.model.kafka.releases import Column, column_of
 from leadline.reports.kafka.advice.cluster import Cluster, changed_rules
 from leadline.reports.kafka.advice.decisions import ABSENT, Decider, Decision, Status
+from leadline.reports.kafka.advice.path import Step, steps_of
 from leadline.reports.kafka.advice.settings import Settings
 from leadline.reports.kafka.bugs import REPLICATION, Archive, Bug, UnmodelledBug, command_for
 from leadline.reports.loading import explore_command, load_spec
@@ -104,6 +105,7 @@ class Advice:
         rules: the replication rules that change. See `leadline.reports.kafka.advice.cluster.changed_rules`.
         searched: the number of replication bugs in the archive.
         unmodelled: the known replication bugs that are not modelled.
+        path: the steps of the upgrade.
         interrupted: true if the searches were interrupted.
     """
 
@@ -114,6 +116,7 @@ class Advice:
     rules: Sequence[tuple[str, str, str, str]]
     searched: int
     unmodelled: Sequence[UnmodelledBug]
+    path: tuple[Step, ...]
     interrupted: bool
 
     @property
@@ -162,7 +165,9 @@ def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive
             harm, concern = harm_of(bug, archive)
             findings.append(Finding(bug, group_of(*decisions), *decisions, harm, concern, feature))
     rules = changed_rules(before, after)
-    return Advice(before, after, settings, findings, rules, len(archive.bugs), archive.unreached, decider.interrupted)
+    path = steps_of(before, after, settings)
+    bugs = len(archive.bugs), archive.unreached
+    return Advice(before, after, settings, findings, rules, *bugs, path, decider.interrupted)
 
 
 def _of(bug: Bug, cluster: Cluster, archive: Archive, decider: Decider) -> Decision:

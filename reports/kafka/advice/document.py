@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from leadline.checker.support.messages import counted
 from leadline.reports.document import Block, Document, Fold, Heading, Items, Paragraph, Section, Span, table, words
 from leadline.reports.kafka.advice import text
 from leadline.reports.kafka.advice.advice import Advice, Concern, Finding
+from leadline.reports.kafka.advice.path import blocks_of_path
 from leadline.reports.kafka.advice.settings import Remark
 
 
@@ -25,6 +27,8 @@ def _blocks(advice: Advice) -> Iterator[Block]:
     for sentence, own in remarks:
         if own[0].kind in ("unknown", "misplaced"):
             summaries.append((Span(sentence, "", "settings"), Span(f": {', '.join(remark.name for remark in own)}")))
+    if advice.path:
+        summaries.append(words(Span("the upgrade, step by step", "", "path"), f": {counted(len(advice.path), 'step')}"))
     yield Items(tuple(summaries))
     versions = (advice.before.version, advice.after.version) if advice.is_upgrade else (advice.after.version,)
     rows = [row[: len(versions) + 1] for row in text.rows(advice)]
@@ -40,6 +44,7 @@ def _blocks(advice: Advice) -> Iterator[Block]:
             for finding in findings:
                 yield from _finding(finding)
     if advice.is_upgrade:
+        yield from blocks_of_path(advice.path)
         rules = table("rules that change", ("rule", "before", "after", "source"), advice.rules)
         heading = words(f"rules of replication that change: {len(advice.rules)}")
         yield Fold(heading, (rules,)) if advice.rules else Paragraph(heading)

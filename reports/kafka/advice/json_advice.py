@@ -36,6 +36,7 @@ def advice_object(advice: Advice, origin: Origin) -> dict[str, object]:
         "to": _cluster(advice.after),
         "bugs": [_finding(each) for each in advice.findings],
         "rules": [dict(zip(("question", "before", "after", "source"), rule, strict=True)) for rule in advice.rules],
+        "path": [attrs.asdict(step) for step in advice.path],
         "settings": [attrs.asdict(remark) for remark in advice.settings.remarks],
         "archive": {"searchable": advice.searched, "not_searchable": [bug.ticket for bug in advice.unmodelled]},
         "interrupted": advice.interrupted,
