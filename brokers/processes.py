@@ -21,7 +21,7 @@ from leadline.brokers.errors import BrokerError
 from leadline.brokers.failures import reason
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
-_CHANGES_JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")
+CHANGES_JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")
 """Environment variables that would change how Java runs a broker."""
 
 _POLL_SECONDS = 0.02
@@ -43,7 +43,7 @@ class OwnedProcess:
     def __init__(self, name: str, command: Sequence[str], log: Path, folder: Path) -> None:
         self.name, self.log = name, log
         launched = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), *command]
-        environment = {key: value for key, value in os.environ.items() if key not in _CHANGES_JAVA}
+        environment = {key: value for key, value in os.environ.items() if key not in CHANGES_JAVA}
         try:
             self._process = _started_in_lasting_thread(lambda: _start(launched, log, folder, environment))
         except OSError as error:

@@ -12,7 +12,7 @@ import attrs
 from leadline.brokers.control.plan import ControlPlan, ControlStep
 from leadline.brokers.control.sight import ControlSight, differences, sight_of
 from leadline.brokers.control.stage import EPOCH_PATH, ControlStage, error_in, is_about
-from leadline.brokers.driver.replay import Listener, Replay, StepDriver
+from leadline.brokers.driver.replay import BrokerDriver, Listener, Replay
 from leadline.brokers.driver.stage import CONTROLLER_PATH, STATE_PATH
 from leadline.brokers.driver.step_report import Attempt
 from leadline.brokers.driver.waiting import NotMade, until, until_alike
@@ -31,7 +31,7 @@ REST_SECONDS = 5.0
 _ERRORS = {0: "no error", 11: "STALE_CONTROLLER_EPOCH", 77: "STALE_BROKER_EPOCH"}
 
 
-class ControlDriver(StepDriver):
+class ControlDriver(BrokerDriver):
     """Executes the steps of a plan on brokers."""
 
     plan: ControlPlan

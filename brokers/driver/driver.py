@@ -14,7 +14,7 @@ from leadline.brokers.driver.frames import Frames
 from leadline.brokers.driver.observer import Observer
 from leadline.brokers.driver.plan import Plan, PlannedStep
 from leadline.brokers.driver.reading import Read, read_from
-from leadline.brokers.driver.replay import FAILURES, Listener, Outcome, Replay, StepDriver, copy_disks
+from leadline.brokers.driver.replay import FAILURES, BrokerDriver, Listener, Outcome, Replay, copy_disks
 from leadline.brokers.driver.sight import Sight, differences, sight_of
 from leadline.brokers.driver.stage import Stage
 from leadline.brokers.driver.step_report import Attempt, StepReport
@@ -39,7 +39,7 @@ BACK_SECONDS = 20.0
 """The time limit after the last step for all replicas to join the ISR, in seconds. Diverged logs can prevent this."""
 
 
-class Driver(StepDriver):
+class Driver(BrokerDriver):
     """Executes the steps of a plan on real brokers. When the last record has become readable, before records are lost,
     it copies the data directories to the folder `before`.
     """

@@ -158,13 +158,10 @@ class Listener:
 class StepDriver(abc.ABC):
     """Executes the steps of a plan on brokers, and compares the brokers with the model after each step. Each family of
     specs that can be replayed has its own.
-
-    Attributes:
-        cluster: the cluster of brokers behind a proxy.
     """
 
-    def __init__(self, plan: AnyPlan, cluster: ObservedCluster) -> None:
-        self.plan, self.cluster = plan, cluster
+    def __init__(self, plan: AnyPlan) -> None:
+        self.plan = plan
         self._did: list[str] = []
 
     @abc.abstractmethod
@@ -202,13 +199,13 @@ class StepDriver(abc.ABC):
         """Describe the end of a replay in which every step was as in the model."""
 
     @property
+    @abc.abstractmethod
     def data_directories(self) -> list[Path]:
-        """The data directories of the brokers with a replica."""
-        return [self.cluster.cluster.data_directory(broker) for broker in range(self.plan.brokers)]
+        """The data directories that are audited at the end."""
 
+    @abc.abstractmethod
     def close(self) -> None:
         """Stop the brokers, and all threads."""
-        self.cluster.close()
 
     def make(self, step: AnyStep) -> StepReport:
         """Execute a step, and wait until the brokers are in the state of the model.
@@ -226,6 +223,27 @@ class StepDriver(abc.ABC):
         sight, found, not_made = self.compared(step, not_made)
         found = [differs, *found] if differs else found
         return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
+
+
+class BrokerDriver(StepDriver):
+    """Executes the steps of a plan on processes behind a proxy.
+
+    Attributes:
+        cluster: the cluster of brokers behind a proxy.
+    """
+
+    def __init__(self, plan: AnyPlan, cluster: ObservedCluster) -> None:
+        super().__init__(plan)
+        self.cluster = cluster
+
+    @property
+    def data_directories(self) -> list[Path]:
+        """The data directories of the brokers with a replica."""
+        return [self.cluster.cluster.data_directory(broker) for broker in range(self.plan.brokers)]
+
+    def close(self) -> None:
+        """Stop the brokers, and all threads."""
+        self.cluster.close()
 
 
 def replay(

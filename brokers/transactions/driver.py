@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 
 from leadline.brokers.behind_proxy import ObservedCluster
-from leadline.brokers.driver.replay import Listener, Replay, StepDriver
+from leadline.brokers.driver.replay import BrokerDriver, Listener, Replay
 from leadline.brokers.driver.step_report import Attempt
 from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until, until_alike
 from leadline.brokers.errors import BrokerError
@@ -64,7 +64,7 @@ class _Sent:
     pending: Pending[Answer]
 
 
-class TransactionsDriver(StepDriver):
+class TransactionsDriver(BrokerDriver):
     """Executes the steps of a plan on a broker behind a proxy."""
 
     plan: TransactionsPlan

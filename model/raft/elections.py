@@ -204,7 +204,7 @@ def started(state: Quorum, own: int, node: Node) -> Quorum:
     elif node.leader == own:
         role = RESIGNED
     elif node.vote == own:
-        role = CANDIDATE
+        node, role = attrs.evolve(node, leader=NONE), CANDIDATE
     else:
         role = UNATTACHED if node.leader == NONE else FOLLOWER
     after = state.with_node(own, node.entering(role, restarted=True))

@@ -8,10 +8,13 @@ from typing import Any
 import click
 
 from leadline.brokers.folder import run_folder
+from leadline.brokers.quorum.walks import walks as walks_of_quorum
 from leadline.brokers.releases import broker_release
 from leadline.checker.conformance import Limits
+from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
+from leadline.reports.cli.options import refuse_options
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats import FORMATS
@@ -19,6 +22,7 @@ from leadline.reports.kafka.conformance.report import conformance_report
 from leadline.reports.kafka.conformance.text import explained, lines, summary
 from leadline.reports.kafka.conformance.walks import CHAOS_SECONDS, drive
 from leadline.reports.lines import say, say_wrapped
+from leadline.reports.loading import load_spec
 
 
 @click.command()
@@ -64,6 +68,12 @@ from leadline.reports.lines import say, say_wrapped
     help="With --release: execute N random behaviours of the model on the brokers.",
 )
 @click.option(
+    "--quorum",
+    is_flag=True,
+    help="With --release and --walks: let KRaft's quorum walk at random instead, as KafkaRaftClients in one Java "
+    "process, and check that quorum/RELEASE allows what they do.",
+)
+@click.option(
     "--chaos",
     type=click.IntRange(0),
     default=0,
@@ -100,6 +110,7 @@ def conform(
     max_states: int,
     release: str | None,
     walks: int,
+    quorum: bool,
     chaos: int,
     minutes: float | None,
     seed: int,
@@ -121,6 +132,7 @@ def conform(
     leadline conform DIR/2.8.0-affected/recording.jsonl
     leadline conform recording.jsonl --spec kafka/3.9 --html page.html
     leadline conform --release 3.9.1 --walks 5 --chaos 2 --keep DIR
+    leadline conform --release 4.3.1 --quorum --walks 200
 
     Exit code 0: the recording conforms; 1: it does not; 2: usage error, or an unsupported event; 3: a limit was
     reached.
@@ -132,9 +144,12 @@ def conform(
         others |= {f"--{name}": value for name, value in wanted.items()}
         if given := ", ".join(name for name, value in others.items() if value):
             raise click.UsageError(f"{given} cannot be combined with --release: pass a recording that --keep saved")
+        if quorum:
+            refuse_options({"chaos": chaos, "minutes": minutes}, "cannot be combined with --quorum")
+            return _let_walk(release, walks, seed, keep)
         return _drive(release, walks, chaos, CHAOS_SECONDS if minutes is None else 60 * minutes, seed, keep, limits)
-    if walks or chaos or keep or minutes:
-        raise click.UsageError("--walks, --chaos, --minutes and --keep require --release")
+    if walks or chaos or keep or minutes or quorum:
+        raise click.UsageError("--walks, --quorum, --chaos, --minutes and --keep require --release")
     if recording is None:
         raise click.UsageError("pass a RECORDING, or --release with --walks or --chaos")
     draws = wanted["html"] is not None
@@ -164,3 +179,25 @@ def _drive(release: str, walks: int, chaos: int, seconds: float, seed: int, keep
     kept = f"; the recordings are in {keep}" if keep else ""
     say(visible(f"{conforming} of {counted(len(codes), 'run')} of Kafka {release} conform{kept}"))
     return VIOLATED if VIOLATED in codes else INCOMPLETE if INCOMPLETE in codes else AS_EXPECTED
+
+
+def _let_walk(release: str, count: int, seed: int, keep: Path | None) -> int:
+    """Let KRaft's quorum walk, print walks that the model does not allow, and return the exit code."""
+    if not count:
+        raise click.UsageError("--quorum requires --walks")
+    found = broker_release(release)
+    spec: Spec[Any] = load_spec(f"quorum/{found.number}")
+    made, steps, rejected, stopped = 0, 0, 0, ""
+    with run_folder(keep) as folder:
+        try:
+            for walk in walks_of_quorum(found, spec, folder / found.number, range(seed, seed + count)):
+                made, steps, rejected = made + 1, steps + len(walk.steps), rejected + bool(walk.rejected)
+                say(f"walk {walk.seed}: {counted(len(walk.steps), 'step')}{', rejected' if walk.rejected else ''}")
+                if walk.rejected:
+                    say_wrapped(f"  {step}" for step in walk.steps)
+                    say_wrapped([f"  {spec.name} allows no such step: {walk.rejected}"])
+        except KeyboardInterrupt:
+            stopped = ", interrupted"
+    conforming = f"{made - rejected} of {counted(made, 'walk')} of KRaft's quorum of Kafka {found.number} conform"
+    say(f"{conforming} to {spec.name}, with {counted(steps, 'step')}{stopped}")
+    return VIOLATED if rejected else INCOMPLETE if stopped else AS_EXPECTED

@@ -87,10 +87,11 @@ def reproduce(
     which hold all replication traffic and release the messages of one step of the model at a time. After each step, the
     logs, high watermarks, ISR, leader and messages in flight are compared with the model. For a bug in transactions,
     the producer's requests are held instead, and the command compares logs, last stable offsets, the records that a
-    read_committed consumer reads, and the state of the coordinator. This command requires Linux, Java, and pip install
-    'leadline[brokers]'. The first start of a release downloads its jars from a Maven repository, and saves a class-data
-    archive that makes later starts faster. A release is a version such as 2.8.0, or 3.6.2-zk to use ZooKeeper instead
-    of KRaft.
+    read_committed consumer reads, and the state of the coordinator. For a bug in KRaft's quorum, no broker is started:
+    the KafkaRaftClients of a release run in one Java process, for which a JDK is needed. This command requires Linux,
+    Java, and pip install 'leadline[brokers]'. The first start of a release downloads its jars from a Maven repository,
+    and saves a class-data archive that makes later starts faster. A release is a version such as 2.8.0, or 3.6.2-zk to
+    use ZooKeeper instead of KRaft.
 
     \b
     leadline reproduce --releases

@@ -122,6 +122,7 @@ def test_the_explanation_names_the_belief_that_is_out_of_date() -> None:
         "committed": None,
     }
     assert last["node 1"].columns["log"] == "L0@1"
+    assert last["node 1"].columns["leader"] == "-", "a candidate forgets at its start that it followed a leader"
 
 
 # --- sizes --------------------------------------------------------------------------------------------------------

@@ -38,9 +38,7 @@ class LiveReplay(Listener):
     def starting(self, release: BrokerRelease) -> None:
         """Print the release, the number of brokers, and the kind of controller."""
         self._release = release.name
-        count = self._plan.brokers
-        kind = "a KRaft controller" if release.kraft else "ZooKeeper and a broker that is the controller"
-        self._out.print(Text(f"\nKafka {release.name}: {counted(count, 'broker')}, {kind}", style="bold"))
+        self._out.print(Text(f"\nKafka {release.name}: {self._plan.cluster(release)}", style="bold"))
 
     def started(self, seconds: float) -> None:
         """Print how long the brokers took to start, and the headings of the columns."""

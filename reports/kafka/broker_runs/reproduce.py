@@ -14,6 +14,8 @@ from leadline.brokers.driver.driver import Driver
 from leadline.brokers.driver.plan import Plan
 from leadline.brokers.driver.replay import Listener, Replay, StepDriver, replay
 from leadline.brokers.plans import AnyPlan
+from leadline.brokers.quorum.driver import QuorumDriver
+from leadline.brokers.quorum.plan import QuorumPlan
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.reproduction import (
@@ -34,6 +36,7 @@ DRIVERS: dict[type, Callable[..., StepDriver]] = {
     Plan: Driver,
     ControlPlan: ControlDriver,
     TransactionsPlan: TransactionsDriver,
+    QuorumPlan: QuorumDriver,
 }
 """The class that executes each kind of plan."""
 

@@ -12,6 +12,7 @@ from leadline.brokers.control.schedule import schedule_of as schedule_of_control
 from leadline.brokers.driver.plan import plan_of
 from leadline.brokers.driver.schedule import schedule_of
 from leadline.brokers.plans import AnyPlan
+from leadline.brokers.quorum.plan import plan_of as plan_of_quorum
 from leadline.brokers.releases import BrokerRelease, broker_release
 from leadline.brokers.transactions.plan import plan_of as plan_of_transactions
 from leadline.checker.errors import LeadlineError
@@ -85,10 +86,8 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
 
     Raises:
         LeadlineError: if the bug does not affect the requested release, or does not affect any release that can be run,
-            or if it is about consumer groups or KRaft's quorum.
+            or if it is about consumer groups.
     """
-    if family_of(bug) == QUORUM:
-        raise LeadlineError(f"{bug.ticket} is about KRaft's quorum: there is no replay of it")
     if family_of(bug) == GROUPS:
         said = bug.on_brokers or "there is no replay of groups"
         raise LeadlineError(f"{bug.ticket} is about consumer groups: {said}")
@@ -126,7 +125,7 @@ def fixed_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broker
     release = broker_release(name)
     if _spec_name(bug, release) in bug.affected:
         raise LeadlineError(f"Kafka {release.name} is also affected by {bug.ticket}: choose a release with the fix")
-    if release.kraft != affected.kraft:
+    if release.kraft != affected.kraft and family_of(bug) != QUORUM:
         raise LeadlineError(f"Kafka {release.name} and {affected.name} must have the same kind of controller")
     return release
 
@@ -167,7 +166,7 @@ def schedules_of(
         return Schedules(bug, affected, plan, affected, _plan(bug, control, affected), left_out, reason)
     again = next((run for run in runs if run.part == "put back" and _is_of(run, bug, fixed)), None)
     trace = found
-    if again is not None and family_of(bug) != TRANSACTIONS:
+    if again is not None and family_of(bug) not in (TRANSACTIONS, QUORUM):
         trace = _for_fixed(found, again, search, controller_of(fixed))
     return Schedules(bug, affected, plan, fixed, _plan(bug, trace, fixed, _spec(bug, fixed)))
 
@@ -188,6 +187,8 @@ def _of_controllers(bug: Bug, affected: BrokerRelease, fixed: BrokerRelease | No
 def _plan(bug: Bug, trace: Trace[Any], release: BrokerRelease, spec: Spec[Any] | None = None) -> AnyPlan:
     if family_of(bug) == TRANSACTIONS:
         return plan_of_transactions(trace, spec)
+    if family_of(bug) == QUORUM:
+        return plan_of_quorum(trace, spec)
     return plan_of(trace, controller_of(release), spec)
 
 
@@ -236,7 +237,7 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
 _EVENTS = (
     *("crash_losing_tail", "crash", "crash_after_append", "session_expires", "shrink_isr", "begin_shutdown"),
     *("apply_record", "reassign", "cancel_reassignment", "raise_min_insync_replicas", "directory_removed"),
-    "directory_replaced",
+    *("directory_replaced", "replace_disk"),
     *("late_add", "late_record", "late_end"),
 )
 
@@ -273,12 +274,18 @@ def _like(bug: Bug, column: Any) -> object:
             return column.values["transaction_version"]
         case "control":
             return column.values["metadata"] == "log"
+        case "quorum":
+            return None
     return column.controller
 
 
 def _spec_name(bug: Bug, release: BrokerRelease) -> str:
     """Return the name of the spec that describes a release, in the family of a bug."""
-    names = {CONTROL: f"control/{release.name}", TRANSACTIONS: f"txn/{release.number}"}
+    names = {
+        CONTROL: f"control/{release.name}",
+        TRANSACTIONS: f"txn/{release.number}",
+        QUORUM: f"quorum/{release.number}",
+    }
     if family_of(bug) not in names:
         return release.spec
     column = _release_of(names[family_of(bug)])
@@ -313,8 +320,12 @@ def plan_on(trace: Trace[Any], release: BrokerRelease) -> AnyPlan:
     family = "" if column is None else trace.spec.family.name
     if family == TRANSACTIONS:
         return plan_of_transactions(trace)
+    if family == QUORUM:
+        return plan_of_quorum(trace)
     if family != REPLICATION or not column.controller:
-        raise LeadlineError(f"--on can replay only traces of kafka/... and txn/... specs, not of {trace.spec.name}")
+        raise LeadlineError(
+            f"--on can replay only traces of kafka/..., txn/... and quorum/... specs, not of {trace.spec.name}"
+        )
     if column.controller != controller_of(release):
         kinds = f"{column.controller} in {trace.spec.name}, {controller_of(release)} in Kafka {release.name}"
         raise LeadlineError(f"--on requires a release with the same kind of controller as the spec: {kinds}")

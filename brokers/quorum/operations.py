@@ -1,0 +1,137 @@
+"""How Kafka's classes execute the steps of the `quorum` family: the commands for each action, if it has any."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from leadline.brokers.driver.waiting import NotMade
+from leadline.brokers.quorum.process import Controllers
+from leadline.checker.action import ActionInstance
+from leadline.model.raft.state import DEAD, FOLLOWER, UNATTACHED, Quorum
+
+_FIELDS = re.compile(
+    r"(errorCode|\w*[eE]poch|leaderId|voteGranted|preVote|lastOffset|fetchOffset|endOffset|highWatermark)=(-?\d+|true|false)"
+)
+
+VOTE, BEGIN, FETCH = "VOTE", "BEGIN_QUORUM_EPOCH", "FETCH"
+
+REQUESTS: Mapping[str, str] = {"ask_vote": VOTE, "begin_epoch": BEGIN, "fetch": FETCH}
+"""The requests that actions deliver, keyed by the name of the action."""
+
+ROLE_TIMERS = ("electionTimer", "fetchTimer", "backoffTimer")
+CHECK_TIMERS = ("checkQuorumTimer",)
+
+SENTENCES: Mapping[str, str] = {
+    "ask_vote": "deliver the held Vote request and its response",
+    "begin_epoch": "deliver the held BeginQuorumEpoch request and its response",
+    "fetch": "deliver the held Fetch request and its response",
+    "time_out": "let the timer of the node's role expire",
+    "time_out_early": "let the timer of the node's role expire",
+    "check_quorum": "let the timer expire with which the leader checks its quorum",
+    "start_again": "start the node",
+    "append": "append a record",
+    "resign": "call resign",
+    "restart": "stop the node, and start it",
+    "replace_disk": "stop the node, remove its files, and start it",
+    "cut_log": "stop the node, cut its log, and start it",
+    "lose_file": "stop the node, make quorum-state unreadable, and start it",
+    "change_configuration": "stop the node, and start it with other voters",
+    "die": "stop the node",
+    "cut_link": "deliver no message in this direction from here on",
+    "restore_link": "deliver messages in this direction again",
+}
+"""What is done for each action that can be executed, keyed by its name."""
+
+UNMADE: Mapping[str, str] = {
+    "flush": "Kafka's classes flush by themselves",
+    "lose_power": "what was not flushed is not known",
+    "change_voters": "voters are static",
+    "leave": "voters are static",
+}
+"""Why actions cannot be executed, keyed by their names."""
+
+
+def start_all(nodes: Controllers, state: Quorum) -> None:
+    """Start all nodes for the first time."""
+    for number in range(state.bounds.nodes):
+        nodes.start(number, configured(state, number))
+
+
+def configured(state: Quorum, number: int) -> list[int]:
+    """Return the voters in a node's configuration."""
+    return sorted(each for each, _ in state.voters(number))
+
+
+def execute(nodes: Controllers, name: str, arguments: Mapping[str, int], before: Quorum, after: Quorum) -> list[str]:
+    """Execute a step on the real nodes. Return a line for each operation.
+
+    Parameters:
+        name: the name of the action.
+        before, after: the states of the model, which say what arrives, and what a node starts with.
+
+    Raises:
+        NotMade: if the nodes cannot execute it.
+    """
+    own = arguments["own"]
+    if name in REQUESTS:
+        return _deliver(nodes, REQUESTS[name], own, arguments["other"], before)
+    if name in ("time_out", "time_out_early"):
+        nodes.ask("expire", node=own, timers=ROLE_TIMERS)
+    elif name == "check_quorum":
+        nodes.ask("expire", node=own, timers=CHECK_TIMERS)
+    elif name == "append":
+        nodes.ask("append", node=own, value=f"m{before.values}")
+    elif name == "resign":
+        nodes.ask("resign", node=own)
+    elif name == "die":
+        nodes.stop(own)
+    elif name not in ("cut_link", "restore_link"):
+        return _start(nodes, name, own, before, after)
+    return [SENTENCES[name]]
+
+
+def is_passing(instance: ActionInstance[Quorum], before: Quorum, after: Quorum) -> bool:
+    """Return whether a step is only half of what Kafka's classes do: the node's next timer expires at once.
+
+    A node that is the only voter in its configuration does not wait when it starts (`KafkaRaftClient.initialize`).
+    Since 4.0, one that becomes unattached because a timer has expired inherits that timer, and is prospective at once
+    (`QuorumState.transitionToUnattached`).
+    """
+    own = instance.arguments["own"]
+    node = after.nodes[own]
+    if node.role not in (UNATTACHED, FOLLOWER) or not after.is_voter(own):
+        return False
+    if instance.action.name in ("time_out", "time_out_early"):
+        return node.role == UNATTACHED and before.protocol.pre_votes
+    return node.restarted and len(after.voters(own)) == 1
+
+
+def _deliver(nodes: Controllers, api: str, own: int, other: int, state: Quorum) -> list[str]:
+    if api == BEGIN and nodes.observed()[own]["sent"].get(str(other)) != BEGIN:
+        nodes.ask("announce", node=own)
+    found = nodes.ask("deliver", node=own, to=other, api=api, answered=state.arrives(other, own))
+    return [f"delivered: {api} with {_shown(found['request'])}", f"the response: {_shown(found['response']) or 'none'}"]
+
+
+def _shown(message: str) -> str:
+    """Return the fields of a request or response that decide something, and that are set."""
+    return ", ".join(f"{name} {value}" for name, value in _FIELDS.findall(message) if value != "-1")
+
+
+def _start(nodes: Controllers, name: str, own: int, before: Quorum, after: Quorum) -> list[str]:
+    changed: dict[str, Callable[[], None]] = {
+        "replace_disk": lambda: nodes.replace_disk(own),
+        "cut_log": lambda: nodes.cut_log(own, len(before.nodes[own].log) - 1),
+        "lose_file": lambda: nodes.spoil_file(own),
+    }
+    nodes.stop(own)
+    if name in changed:
+        changed[name]()
+    voters = configured(after, own)
+    if name == "change_configuration" and after.nodes[own].role == DEAD:
+        voters = voters[:-1]
+    refused = nodes.start(own, voters)
+    if refused and after.nodes[own].role != DEAD:
+        raise NotMade(f"node {own} does not start: {refused}")
+    return [SENTENCES[name], *([f"it does not start: {refused}"] if refused else [])]

@@ -1,0 +1,99 @@
+"""Plan the replay of a trace of the `quorum` family on Kafka's classes. No Java is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.brokers.errors import Unmakeable
+from leadline.brokers.plans import ReplayPlan, Step, followed_in
+from leadline.brokers.quorum.operations import SENTENCES, UNMADE, is_passing
+from leadline.brokers.quorum.sight import sight_of
+from leadline.brokers.releases import BrokerRelease
+from leadline.checker.spec import Spec
+from leadline.checker.support.messages import counted
+from leadline.checker.trace import Trace
+from leadline.model.raft.state import Quorum
+
+
+@attrs.frozen
+class QuorumStep(Step[Quorum]):
+    """A step of a plan.
+
+    Attributes:
+        shown: the state that the nodes are compared with: `after`, or the one after the next step if the nodes make
+            both at once.
+        is_made: whether the nodes have made the step together with the one before.
+    """
+
+    shown: Quorum
+    is_made: bool = False
+
+    @property
+    def operations(self) -> Iterator[str]:
+        """What is done to the nodes, as text."""
+        yield "the node did it with the step before" if self.is_made else SENTENCES[self.instance.action.name]
+
+    @property
+    def remark(self) -> str:
+        """How many records are committed, if the step commits some."""
+        count = len(self.after.committed)
+        return f"{counted(count, 'record')} committed" if count > len(self.before.committed) else ""
+
+
+@attrs.frozen
+class QuorumPlan(ReplayPlan[Quorum, QuorumStep]):
+    """The plan of a replay."""
+
+    @property
+    def legend(self) -> str:
+        return (
+            "all messages are held, and clocks stand still\nL0@1 is the record with which node 0 begins epoch 1, m0@1 "
+            "a record of epoch 1; HW is the high watermark, 0 if it is not known"
+        )
+
+    def cluster(self, release: BrokerRelease) -> str:
+        """The nodes, as text."""
+        return f"{self.brokers} KafkaRaftClients in one process"
+
+
+def plan_of(trace: Trace[Quorum], expected: Spec[Quorum] | None = None) -> QuorumPlan:
+    """Plan the replay of a trace.
+
+    Parameters:
+        trace: a trace of a quorum spec.
+        expected: see `followed_in`.
+
+    Raises:
+        Unmakeable: if Kafka's classes cannot execute a step. The message names the step and the reason.
+    """
+    followed, refused, departs = followed_in(trace, expected)
+    for number, instance in enumerate(trace.instances, start=1):
+        if instance.action.name in UNMADE:
+            raise Unmakeable(number, UNMADE[instance.action.name])
+    if trace.states[0].bounds.dynamic:
+        raise Unmakeable(1, "voters are static, and this trace has kraft.version 1")
+    steps = tuple(_planned(followed))
+    last = followed.states[-1]
+    tried = None if refused is None else QuorumStep(len(steps) + 1, refused, last, last, last)
+    pairs = zip(trace.states, followed.states, strict=False)
+    seen = next((at for at, (one, other) in enumerate(pairs) if sight_of(one) != sight_of(other)), None)
+    both = [at for at in (departs, seen) if at is not None]
+    return QuorumPlan(
+        steps, followed.states[0], tried, min(both, default=None), followed, tuple(range(last.bounds.nodes))
+    )
+
+
+def _planned(trace: Trace[Quorum]) -> Iterator[QuorumStep]:
+    passing = False
+    for number, step in enumerate(trace.steps, start=1):
+        made, passing = passing, is_passing(step.instance, step.before, step.after)
+        shown = step.after
+        if passing:
+            own = step.instance.arguments["own"]
+            following = trace.instances[number] if number < len(trace) - 1 else None
+            if following is None or following.action.name != "time_out" or following.arguments["own"] != own:
+                raise Unmakeable(number, f"node {own} does not wait here: its next timer expires at once")
+            shown = trace.states[number + 1]
+        yield QuorumStep(number, step.instance, step.before, step.after, shown, made)

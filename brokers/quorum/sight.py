@@ -1,0 +1,138 @@
+"""The observable part of a state of the `quorum` family. Its form is the same for the model and for Kafka's classes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from leadline.model.raft.drawing import text_of
+from leadline.model.raft.explanation import node_row
+from leadline.model.raft.state import DEAD, HALTED, LEADER, NONE, RESIGNED, STOPPED, UNATTACHED, Node, Quorum, Record
+
+_ROLES = {"voted": UNATTACHED}
+"""Names of roles that Kafka has, and the model has not. To 3.8, a node that has voted was in a role of its own."""
+
+
+@attrs.frozen
+class SeenNode:
+    """The observable part of a node. Nothing but the role is compared of a node that has stopped.
+
+    Attributes:
+        file: the epoch, leader and vote in its quorum-state file.
+        high_watermark: the high watermark of its log, 0 since a start.
+        announced: the high watermark that a leader tells others, 0 if none, or None in other roles.
+        told: whether its controller has been told that it leads, or None if that is not compared.
+        reason: why a real node has stopped by itself, or an empty string.
+    """
+
+    role: str
+    epoch: int = 0
+    leader: int = NONE
+    file: tuple[int, int, int] = (0, NONE, NONE)
+    log: tuple[str, ...] = ()
+    high_watermark: int = 0
+    announced: int | None = None
+    told: bool | None = None
+    reason: str = attrs.field(default="", eq=False)
+
+    def __str__(self) -> str:
+        if self.role in STOPPED:
+            return f"{self.role}{': ' if self.reason else ''}{self.reason}"
+        log, leader = " ".join(self.log) or "-", _name(self.leader)
+        epoch, named, vote = self.file
+        on_disk = f"file {epoch} leader {_name(named)} vote {_name(vote)}"
+        told = ", its controller is told" if self.told else ""
+        announced = "" if self.announced is None else f", announced {self.announced}"
+        marks = f"HW {self.high_watermark}{announced}{told}"
+        return f"{self.role}, epoch {self.epoch}, leader {leader}, {on_disk}, log {log}, {marks}"
+
+
+@attrs.frozen
+class QuorumSight:
+    """The observable part of a state: that of each node."""
+
+    nodes: tuple[SeenNode, ...]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The observed state as text for each row in the drawing of a state, keyed by the name of the row."""
+        return {node_row(number): str(node) for number, node in enumerate(self.nodes)}
+
+    @property
+    def as_object(self) -> dict[str, Any]:
+        """The observed state as an object for `json.dumps`."""
+        return {"nodes": [attrs.asdict(node) for node in self.nodes]}
+
+
+def sight_of(state: Quorum) -> QuorumSight:
+    """Return the observable part of a model state."""
+    return QuorumSight(tuple(_of_model(state, node) for node in state.nodes))
+
+
+def _of_model(state: Quorum, node: Node) -> SeenNode:
+    if node.role in STOPPED:
+        return SeenNode(node.role)
+    return SeenNode(
+        node.role,
+        node.epoch,
+        node.leader,
+        (node.epoch, node.leader, node.vote),
+        tuple(map(text_of, node.log)),
+        node.high_watermark,
+        state.protocol.announces(node) if node.role == LEADER else None,
+        None if node.role == RESIGNED and not node.restarted else state.protocol.is_told(node),
+    )
+
+
+def sight_in(observed: Mapping[int, dict[str, Any]], count: int) -> QuorumSight:
+    """Return the observable part of the real nodes.
+
+    Parameters:
+        observed: the result of `Controllers.observed`.
+        count: the number of nodes.
+    """
+    return QuorumSight(tuple(_real(observed.get(number)) for number in range(count)))
+
+
+def _real(seen: dict[str, Any] | None) -> SeenNode:
+    if seen is None:
+        return SeenNode(DEAD)
+    if seen["halted"]:
+        return SeenNode(HALTED, reason=seen["halted"])
+    role = str(seen["role"]).lower()
+    file = json.loads(seen["file"] or "{}")
+    return SeenNode(
+        _ROLES.get(role, role),
+        seen["epoch"],
+        seen["leader"],
+        (file.get("leaderEpoch", 0), file.get("leaderId", NONE), file.get("votedId", NONE)),
+        tuple(map(_record, seen["log"])),
+        seen["high_watermark"],
+        max(0, seen["announced"]) if role == LEADER else None,
+        seen["told"],
+    )
+
+
+def _record(seen: dict[str, Any]) -> str:
+    if "leader" in seen:
+        return text_of(Record(seen["epoch"], seen["leader"]))
+    return f"{seen.get('value', '?')}@{seen['epoch']}"
+
+
+def differences(model: QuorumSight, real: QuorumSight) -> list[str]:
+    """Return a sentence for each node that differs between Kafka's classes and the model."""
+    return list(_differences(model, real))
+
+
+def _differences(model: QuorumSight, real: QuorumSight) -> Iterator[str]:
+    for number, (expected, seen) in enumerate(zip(model.nodes, real.nodes, strict=True)):
+        told = seen.told if expected.told is not None else None
+        if attrs.evolve(seen, told=told) != expected:
+            yield f"node {number}: {seen}; in the model: {expected}"
+
+
+def _name(number: int) -> str:
+    return "-" if number == NONE else str(number)

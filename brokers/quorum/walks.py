@@ -1,0 +1,183 @@
+"""Let Kafka's classes walk at random, and check that the model allows what they do.
+
+A walk chooses among what the real nodes can do next: it delivers a request that one of them holds, lets a timer expire,
+appends a record, or disturbs a node. Afterwards, the nodes must be in a state that one step of the model leads to from
+a state in which they may have been before; the rest of a state, such as the votes that a candidate has, cannot be seen.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import attrs
+
+from leadline.brokers.driver.waiting import NotMade
+from leadline.brokers.quorum.operations import REQUESTS, execute, is_passing, start_all
+from leadline.brokers.quorum.process import Controllers
+from leadline.brokers.quorum.sight import QuorumSight, differences, sight_in, sight_of
+from leadline.brokers.releases import BrokerRelease
+from leadline.checker.action import ActionInstance
+from leadline.checker.spec import Spec
+from leadline.model.raft.state import PROSPECTIVE, Quorum
+
+BOUNDS: Mapping[str, int] = {
+    "max_epoch": 9,
+    "values": 9,
+    "restarts": 9,
+    "resignations": 9,
+    "disks": 1,
+    "cuts": 2,
+    "files": 1,
+    "deaths": 1,
+    "links": 9,
+}
+"""The bounds of the model. A walk ends in the last epoch."""
+
+FIRST_RESIGNATIONS = (3, 0)
+"""The first release whose controllers can let their node resign."""
+
+STEPS = 60
+
+_ACTIONS = {api: name for name, api in REQUESTS.items()}
+_DISTURBANCES = ("resign", "restart", "restart", "restart", "cut_link", "restore_link", "check_quorum")
+_LOSSES = ("replace_disk", "cut_log", "lose_file", "die")
+_SHARE = 0.08
+"""How often a walk disturbs the nodes, and how often it lets a timer expire, although messages are held."""
+
+
+@attrs.frozen
+class Walk:
+    """A walk of the real nodes.
+
+    Attributes:
+        seed: the seed of its choices.
+        steps: a sentence for each step.
+        actions: how often each action was taken, keyed by its name.
+        rejected: why the model does not allow the last step, or an empty string.
+    """
+
+    seed: int
+    steps: tuple[str, ...]
+    actions: Mapping[str, int]
+    rejected: str = ""
+
+
+def walk(nodes: Controllers, spec: Spec[Quorum], seed: int, steps: int = STEPS) -> Walk:
+    """Let new nodes walk.
+
+    Parameters:
+        nodes: a process without nodes.
+        spec: the spec of the release, with `BOUNDS`.
+        seed: the seed of all choices.
+        steps: the largest number of steps.
+
+    Raises:
+        BrokerError: if the process ends.
+    """
+    if nodes.release.version < FIRST_RESIGNATIONS:
+        spec = spec.with_bounds({"resignations": 0})
+    chosen, states = random.Random(seed), list(spec.initials())
+    start_all(nodes, states[0])
+    made, actions = list[str](), Counter[str]()
+    rejected = _rejection(states, _sight(nodes, spec))
+    loses = chosen.random() < 0.3
+    last_epoch = states[0].bounds.max_epoch
+    while not rejected and len(made) < steps and all(node.epoch < last_epoch for node in states[0].nodes):
+        instance = _next(nodes, spec, states, chosen, loses)
+        if instance is None:
+            break
+        before = [(state, list(_after(spec, instance, state))) for state in states]
+        try:
+            did = execute(nodes, instance.action.name, instance.arguments, states[0], before[0][1][0])
+        except NotMade as error:
+            return Walk(seed, tuple(made), actions, f"{instance.sentence}: {error}")
+        made.append(f"{instance.sentence}: {'; '.join(did)}")
+        actions[instance.action.name] += 1
+        seen = _sight(nodes, spec)
+        possible = list(dict.fromkeys(after for _, all_after in before for after in all_after))
+        rejected = _rejection(possible, seen)
+        states = [state for state in possible if not differences(sight_of(state), seen)]
+    return Walk(seed, tuple(made), actions, rejected)
+
+
+def _sight(nodes: Controllers, spec: Spec[Quorum]) -> QuorumSight:
+    return sight_in(nodes.observed(), spec.initials()[0].bounds.nodes)
+
+
+def _rejection(possible: Sequence[Quorum], seen: QuorumSight) -> str:
+    """Return the differences from the most similar state of the model, or an empty string if there are none."""
+    closest: list[str] = min((differences(sight_of(state), seen) for state in possible), key=len)
+    return "; ".join(closest)
+
+
+def _after(spec: Spec[Quorum], instance: ActionInstance[Quorum], state: Quorum) -> Iterator[Quorum]:
+    """Yield the states to which a step may lead. A step that the model does not have changes nothing.
+
+    Since 4.0, the next timer expires at once in two cases: when a majority has refused its pre-vote, which the model
+    does not remember, and when a node becomes unattached because a timer has expired; see `is_passing`.
+    """
+    found = spec.take(instance, state) or [state]
+    yield from found
+    own = instance.arguments["own"]
+    for after in found:
+        is_asking = instance.action.name == "ask_vote" and after.nodes[own].role == PROSPECTIVE
+        if is_asking or is_passing(instance, state, after):
+            yield from spec.take(_instance(spec, "time_out", own=own), after)
+
+
+def _instance(spec: Spec[Quorum], name: str, **arguments: int) -> ActionInstance[Quorum]:
+    return next(each for each in spec.instances if each.action.name == name and each.arguments == arguments)
+
+
+def _next(
+    nodes: Controllers, spec: Spec[Quorum], states: Sequence[Quorum], chosen: random.Random, loses: bool
+) -> ActionInstance[Quorum] | None:
+    """Choose a step: mostly a message, else a timer, an append or a disturbance."""
+    state, kind = states[0], chosen.random()
+    enabled = [each for each in spec.instances if spec.take(each, state)]
+    by_name: dict[str, list[ActionInstance[Quorum]]] = {}
+    for each in enabled:
+        by_name.setdefault(each.action.name, []).append(each)
+    messages = list(_messages(nodes, spec, state))
+    others = [*by_name.get("append", []), *by_name.get("start_again", [])]
+    if kind < _SHARE:
+        names = [name for name in (*_DISTURBANCES, *(_LOSSES if loses else ())) if name in by_name]
+        choices = by_name[chosen.choice(names)] if names else []
+    elif kind < 2 * _SHARE or not (messages or others):
+        choices = by_name.get("time_out", [])
+    elif others and kind < 4 * _SHARE:
+        choices = others
+    else:
+        choices = messages or others
+    choices = choices or messages or others or by_name.get("time_out", [])
+    return chosen.choice(choices) if choices else None
+
+
+def _messages(nodes: Controllers, spec: Spec[Quorum], state: Quorum) -> Iterator[ActionInstance[Quorum]]:
+    """Yield the steps that deliver a request which a node holds, and which arrives."""
+    for own, seen in nodes.observed().items():
+        for other, api in seen["sent"].items():
+            to = int(other)
+            if api in _ACTIONS and not seen["halted"] and own != to and state.arrives(own, to):
+                yield _instance(spec, _ACTIONS[api], own=own, other=to)
+
+
+def walks(release: BrokerRelease, spec: Spec[Quorum], folder: Path, seeds: Iterable[int]) -> Iterator[Walk]:
+    """Yield walks of the nodes of a release, one for each seed.
+
+    Parameters:
+        spec: the spec of the release. Its bounds are replaced by `BOUNDS`.
+        folder: the folder to create for the files of the nodes, which are removed after each walk.
+
+    Raises:
+        BrokerError: if the process with the nodes cannot be started, or ends.
+    """
+    spec = spec.with_bounds(BOUNDS)
+    with closing(Controllers(release, folder)) as nodes:
+        for seed in seeds:
+            yield walk(nodes, spec, seed)
+            nodes.clear()

@@ -1,0 +1,143 @@
+"""Plans of replays on KafkaRaftClients, what is compared, and what is said without a Java that can run them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+import pytest
+
+from leadline.brokers.errors import BrokerError, Unmakeable
+from leadline.brokers.quorum.operations import SENTENCES, UNMADE
+from leadline.brokers.quorum.plan import plan_of
+from leadline.brokers.quorum.process import Controllers
+from leadline.brokers.quorum.sight import differences, sight_in, sight_of
+from leadline.brokers.releases import broker_release
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace
+from leadline.model.raft.actions import ACTIONS
+from leadline.model.raft.state import LEADER, RESIGNED, Node, Quorum, Record
+from leadline.reports.loading import load_spec
+from tests.brokers.fake_java import install
+from tests.suite.command import call
+
+ELECTION = ("time_out(own=0)", "ask_vote(own=0, other=1)")
+
+
+def behaviour(name: str, steps: tuple[str, ...], **bounds: int) -> Trace[Quorum]:
+    """The behaviour of a spec with these steps, each of which leads to one state."""
+    spec: Spec[Quorum] = load_spec(name).with_bounds(bounds)  # type: ignore[assignment]
+    states, taken = list(spec.initials()), []
+    for step in steps:
+        (instance,) = (each for each in spec.instances if repr(each) == step)
+        states += spec.take(instance, states[-1])
+        taken.append(instance)
+    return Trace(spec, states, taken)
+
+
+def test_each_action_is_executed_or_says_why_it_cannot_be() -> None:
+    assert {*SENTENCES, *UNMADE} == {each.name for each in ACTIONS}
+    assert not SENTENCES.keys() & UNMADE.keys()
+
+
+def test_a_trace_that_needs_what_the_classes_do_not_show_is_refused() -> None:
+    with pytest.raises(Unmakeable, match="step 3 cannot be made from outside: what was not flushed is not known"):
+        plan_of(behaviour("quorum/3.9", (*ELECTION, "lose_power(own=0)"), power_losses=1))
+    with pytest.raises(Unmakeable, match="voters are static"):
+        plan_of(behaviour("quorum/3.9", ELECTION, dynamic=True))
+
+
+def test_two_steps_that_the_classes_make_at_once_are_compared_together() -> None:
+    steps = ("time_out(own=0)",) * 3
+    plan = plan_of(behaviour("quorum/4.0", steps))
+    assert [step.is_made for step in plan.steps] == [False, False, True]
+    assert plan.steps[1].shown == plan.steps[2].after
+    assert next(iter(plan.steps[2].operations)) == "the node did it with the step before"
+    with pytest.raises(Unmakeable, match=r"step 2 .*node 0 does not wait here"):
+        plan_of(behaviour("quorum/4.0", steps[:2]))
+
+
+def test_a_release_departs_where_its_controller_is_told_something_else() -> None:
+    """No state differs, since what a controller is told follows from the state by the rule of the release."""
+    steps = (*ELECTION, "restart(own=0)")
+    trace = behaviour("quorum/3.8", steps, restarts=1)
+    assert plan_of(trace, behaviour("quorum/3.8", ()).spec.with_bounds({"restarts": 1})).departs is None
+    assert plan_of(trace, behaviour("quorum/3.9", ()).spec.with_bounds({"restarts": 1})).departs == 3
+
+
+LED = {
+    "halted": "",
+    "role": "Leader",
+    "epoch": 1,
+    "leader": 0,
+    "announced": -1,
+    "high_watermark": 0,
+    "told": False,
+    "file": '{"leaderId": 0, "leaderEpoch": 1, "votedId": -1}',
+    "log": [{"epoch": 1, "leader": 0}],
+    "sent": {},
+}
+IDLE = LED | {"role": "Unattached", "epoch": 0, "leader": -1, "file": "", "log": []}
+VOTED = LED | {"role": "Voted", "leader": -1, "log": [], "file": '{"leaderId": -1, "leaderEpoch": 1, "votedId": 0}'}
+
+
+def test_what_is_seen_is_compared_with_the_model() -> None:
+    model = sight_of(behaviour("quorum/3.8", ELECTION).states[-1])
+    assert differences(model, sight_in({0: LED, 1: VOTED, 2: IDLE}, 3)) == []
+    (told,) = differences(model, sight_in({0: LED | {"told": True}, 1: VOTED, 2: IDLE}, 3))
+    assert told.startswith(
+        "node 0: leader, epoch 1, leader 0, file 1 leader 0 vote -, log L0@1, HW 0, announced 0, its"
+    )
+    (forgot,) = differences(model, sight_in({0: LED, 1: VOTED | {"file": ""}, 2: IDLE}, 3))
+    assert "file 0 leader - vote -" in forgot
+    (ended,) = differences(model, sight_in({0: LED, 1: VOTED}, 3))
+    assert ended.startswith("node 2: dead; in the model: unattached")
+    (stopped,) = differences(model, sight_in({0: LED, 1: VOTED | {"halted": "IllegalStateException"}, 2: IDLE}, 3))
+    assert stopped.startswith("node 1: halted: IllegalStateException; in the model")
+
+
+def test_what_a_controller_is_told_is_not_compared_while_its_leader_resigns() -> None:
+    """The controller hears of it when its node leaves the role."""
+    state = behaviour("quorum/4.0", ()).states[0]
+    node = Node(role=LEADER, epoch=1, leader=0, log=(Record(1, 0),), high_watermark=1)
+    assert sight_of(state.with_node(0, node)).nodes[0].told is True
+    assert sight_of(state.with_node(0, attrs.evolve(node, role=RESIGNED))).nodes[0].told is None
+    assert sight_of(state.with_node(0, attrs.evolve(node, role=RESIGNED, restarted=True))).nodes[0].told is False
+
+
+def started(folder: Path, monkeypatch: pytest.MonkeyPatch, java: int) -> str:
+    """The error of nodes that are started with a Java that is not real."""
+    release = broker_release("3.8.1")
+    monkeypatch.setattr("leadline.brokers.java.find_spec", lambda name: None)
+    for name, value in install(folder, release, java).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PATH", "/nothing")
+    with pytest.raises(BrokerError) as error:
+        Controllers(release, folder / "nodes")
+    return str(error.value)
+
+
+def test_a_java_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert started(tmp_path, monkeypatch, 11).startswith("Kafka 3.8.1 needs Java 17 to 25, but JAVA_HOME=")
+
+
+def test_a_java_that_ends_is_an_error_of_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = started(tmp_path, monkeypatch, 17)
+    assert said.startswith("the Java process with nodes of Kafka 3.8.1 has ended: ")
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--release", "4.3.1", "--quorum"], "--quorum requires --walks"),
+        (
+            ["--release", "4.3.1", "--quorum", "--walks", "1", "--chaos", "1"],
+            "--chaos cannot be combined with --quorum",
+        ),
+        (["--quorum"], "--walks, --quorum, --chaos, --minutes and --keep require --release"),
+    ],
+)
+def test_options_of_walks_that_do_not_fit_are_refused(options: list[str], said: str, tmp_path: Path) -> None:
+    run = call("conform", *options, folder=tmp_path)
+    assert (run.code, said in run.err) == (2, True)
