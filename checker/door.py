@@ -29,6 +29,7 @@ from leadline.checker.support.inspection import is_a
 T = TypeVar("T")
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
+_PRIVATE_MODULE = re.compile(r"\b_leadline_spec_\w+\.")
 """The end of the text with which Python shows an object that has no `__repr__`."""
 
 _WHAT = {"state": "a state", "bounds": "the bounds", "self": "the bounds"}
@@ -270,7 +271,8 @@ def check_reason(owner: str, function: object, sentence: object) -> None:
     """
     if not isinstance(sentence, str):
         raise SpecError(
-            f"{owner} must yield a str that describes what is wrong, not {shown(sentence)}{place(function)}"
+            f"{owner} must yield a str that describes what is wrong, not {shown(sentence)}"
+            f"{': return it, or write all(...) or any(...)' if isinstance(sentence, bool) else ''}{place(function)}"
         )
     if _ADDRESS.search(sentence):
         raise SpecError(
@@ -334,7 +336,7 @@ def wrong_state(owner: str, function: object, kind: type, successor: object) -> 
         kind: the class of the states.
         successor: what the action yielded.
     """
-    many = ": use yield from" if isinstance(successor, Iterable) and not isinstance(successor, str) else ""
+    many = ": use yield from" if isinstance(successor, Iterable) and not isinstance(successor, str | Mapping) else ""
     return SpecError(f"{owner} must yield a {kind.__name__}, not {shown(successor)}{many}{place(function)}")
 
 
@@ -356,10 +358,10 @@ def shown(value: object) -> str:
     if type(value) is GeneratorType:
         return "a generator"
     try:
-        text = _ADDRESS.sub(">", " ".join(repr(value).split()))
+        text = _PRIVATE_MODULE.sub("", _ADDRESS.sub(">", " ".join(repr(value).split())))
     except Exception:  # also an int with thousands of digits; see `sys.set_int_max_str_digits`
         return f"a value of type {type(value).__name__} that cannot be shown"
-    is_bool = type(value).__name__ in ("bool", "bool_")
+    is_bool = type(value).__name__ in ("bool", "bool_") and type(value) is not bool
     return f"{text} of {type(value).__module__}: write bool(...)" if is_bool else text
 
 

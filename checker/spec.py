@@ -182,7 +182,8 @@ class Spec(Generic[S]):
             raise SpecError(f"spec {self.name}: drawing must be a Drawing, not {name_of(self.drawing)}")
         if not is_frozen(type(self.bounds)):
             raise SpecError(
-                f"spec {self.name}: bounds must be an instance of a frozen attrs class, not {self.bounds!r}"
+                f"spec {self.name}: bounds must be an instance of a frozen attrs class, not {shown(self.bounds)}"
+                f"{f': write {self.bounds.__name__}()' if isinstance(self.bounds, type) else ''}"
             )
         for name, value, *_ in describe_bounds(self.bounds):
             if type(value) not in (int, bool, str):
@@ -330,7 +331,7 @@ class Spec(Generic[S]):
         """The predicate of states that are open although `within` is true, as a property of kind `Kind.CUT`, or None if
         there is no such predicate.
         """
-        return _of_predicate(self._or_leaves_out(self.cut), "cut", Kind.CUT)
+        return _of_predicate(self._or_leaves_out(self.cut, loops=False), "cut", Kind.CUT)
 
     def is_open(self, state: S) -> bool:
         """Return whether the search may miss steps from a state: `within` is false, `cut` is true, or `within_step` is
@@ -349,13 +350,17 @@ class Spec(Generic[S]):
         """The predicate of states that need no next state, as a property of kind `Kind.FINAL`, or None if there is no
         such predicate.
         """
-        return _of_predicate(self._or_leaves_out(self.final) if self.check_deadlock else None, "final", Kind.FINAL)
+        return _of_predicate(
+            self._or_leaves_out(self.final, loops=True) if self.check_deadlock else None, "final", Kind.FINAL
+        )
 
-    def _or_leaves_out(self, predicate: Callable[[S], bool] | None) -> Callable[[S], bool] | None:
-        """Return a predicate that is true where another one is, or where `within_step` is false for a step."""
+    def _or_leaves_out(self, predicate: Callable[[S], bool] | None, *, loops: bool) -> Callable[[S], bool] | None:
+        """Return a predicate that is true where another one is, or where `within_step` is false for a step; for the
+        parameters, see `LeavesOut`.
+        """
         if self.within_step is None:
             return predicate
-        return LeavesOut(predicate, self._all_instances, self._allows, self.within)
+        return LeavesOut(predicate, self._all_instances, self._allows, self.within, loops)
 
     def is_final(self, state: S) -> bool:
         """Return whether a state needs no next state: `final` is true, or `within_step` is false for a step from it.
@@ -783,12 +788,14 @@ class LeavesOut(Generic[S]):
         instances: the instances of all actions.
         allows: the constraint.
         within: the predicate that limits the search, or None. No step of a state outside is taken.
+        loops: whether steps that do not change the state count. No property of behaviours depends on them.
     """
 
     predicate: Callable[[S], bool] | None
     instances: tuple[ActionInstance[S], ...]
     allows: Callable[[S, S], bool]
     within: Callable[[S], bool] | None
+    loops: bool
 
     def __call__(self, state: S) -> bool:
         if self.predicate is not None and (found := self.predicate(state)) is not False:
@@ -797,7 +804,7 @@ class LeavesOut(Generic[S]):
             return False
         for instance in self.instances:
             for after in instance.successors(state):
-                if not self.allows(state, after):
+                if not self.allows(state, after) and (self.loops or after != state):
                     return True
         return False
 

@@ -225,8 +225,21 @@ def _load_module(path: Path) -> ModuleType:
                 f"cannot load {path}{_line(located.origin, error)}: field {field[1]} has no default, but a field "
                 "before it has one: give it a default, or move it up"
             ) from error
-        raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {type(error).__name__}: {text}") from error
+        said = _of_call(text) if isinstance(error, TypeError) else ""
+        said = said or f"{type(error).__name__}: {text}"
+        raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {said}") from error
     return module
+
+
+def _of_call(text: str) -> str:
+    """Return what is wrong with a call of `Spec` or `leads_to`, or an empty string if Python says something else."""
+    if found := re.fullmatch(r"Spec\.__init__\(\) got an unexpected keyword argument '(\w+)'", text):
+        known = [field.name for field in attrs.fields(Spec)]
+        near = nearest(found[1], known)
+        return f"Spec(...) takes no {found[1]!r}{near or ': it takes ' + ', '.join(known)}"
+    if re.match(r"leads_to\(\) (missing 1 required keyword-only|takes 1 positional) argument", text):
+        return "leads_to takes a sentence and the left side, as in @leads_to('...', after=requested)"
+    return ""
 
 
 _MANDATORY = re.compile(r"^No mandatory attributes allowed after .*Attribute\(name='(\w+)'")

@@ -133,7 +133,8 @@ def _rules(found: dict[str, Any]) -> Iterator[Block]:
 def _future(spec: Spec[object], action: Action[object, ...]) -> str:
     """Return text about the fairness and the effect of an action. For most actions, it is empty."""
     strength, _, each = spec.fair(action).partition(" ")
-    fairness = f"{strength}ly fair{', each instance' if each else ''}" if strength else ""
+    one = f", each {each.removeprefix('each').strip() or 'instance'}" if each else ""
+    fairness = f"{strength}ly fair{one}" if strength else ""
     groups = [
         f"{fair.replace(' each', 'ly fair for each', 1) if ' each' in fair else f'{fair}ly fair'} together with "
         f"{', '.join(name for name in names if name != action.name)}"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 
+SYNONYMS = {"invariants": "properties", "invariant": "properties", "init": "initial_states", "constraint": "within"}
+"""Names that users of other tools expect, and those that stand for them here."""
+
 
 def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = repr) -> str:
     """Return a clause that suggests similar names, to be appended to an error message about an unknown name.
@@ -18,6 +21,7 @@ def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = re
         there are more than twelve names.
     """
     names = sorted(known)
+    name = SYNONYMS[name] if name not in names and SYNONYMS.get(name) in names else name
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     close = close or [each for each in names if name and name in each][:3] or (names if len(names) == 1 else [])
     if close:

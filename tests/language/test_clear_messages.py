@@ -11,6 +11,7 @@ import pytest
 from attrs import frozen
 
 from leadline.checker import Spec, SpecError, Statistics, action, bound
+from leadline.checker.engines import oracle
 from leadline.checker.result import Costliest, Learning, Widest
 from leadline.reports.loading import load_spec
 from leadline.reports.runs.phrases import statistics_lines
@@ -48,6 +49,47 @@ def test_a_domain_that_reads_the_state_says_how() -> None:
 
     with pytest.raises(SpecError, match=r"it is called with the bounds: name its parameter state to draw the values"):
         _ = spec_with(actions=[step]).instances
+
+
+HEAD = """
+from attrs import evolve, frozen
+from leadline.checker import Spec, action, invariant, leads_to, temporal
+
+@frozen
+class State:
+    x: int = 0
+
+@action()
+def up(state):
+    yield from (evolve(state, x=state.x + 1) for _ in range(1) if state.x < 3)
+
+def spec_with(**changes):
+    return Spec(**{**dict(name="it", initial_states=lambda _: [State()], actions=[up]), **changes})
+"""
+
+MISTAKES = {
+    "spec = spec_with(invariants=[])": "Spec(...) takes no 'invariants': did you mean 'properties'?",
+    "spec = spec_with(propertys=[])": "Spec(...) takes no 'propertys': did you mean 'properties'?",
+    "@leads_to('it goes up')\ndef high(state):\n    return True": "leads_to takes a sentence and the left side, as in",
+    "@leads_to('it goes up', up)\ndef high(state):\n    return True": "leads_to takes a sentence and the left side, as",
+    "class B:\n    n = 1\nspec = spec_with(bounds=B())": "must be an instance of a frozen attrs class, not <B object>",
+    "@frozen\nclass B:\n    n: int = 1\nspec = spec_with(bounds=B)": "not <class 'B'>: write B()",
+    "@invariant('each')\ndef each(state):\n    return (x < 0 for x in range(2))\nspec = spec_with(properties=[each])": (
+        "invariant each must yield a str that describes what is wrong, not False: return it, or write all(...) or any"
+    ),
+    "@temporal('t')\ndef t():\n    return True\nspec = spec_with(properties=[t])": "must return a formula, not True (",
+    "@action()\ndef to(state):\n    yield {'x': 1}\nspec = spec_with(actions=[to])": "yield a State, not {'x': 1} (",
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_mistakes_of_beginners(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "it.py"
+    path.write_text(f"{HEAD}\n{text}\n")
+    with pytest.raises(SpecError) as refused:
+        oracle.explore(load_spec(str(path)))
+    assert MISTAKES[text] in str(refused.value)
+    assert "_leadline" not in str(refused.value)
 
 
 def test_a_bounds_class_that_raises_is_named() -> None:

@@ -155,6 +155,21 @@ def test_liveness_does_not_hold_because_steps_are_left_out() -> None:
     assert not lift(lambda before, after: True, high).is_open(Lift())
 
 
+def test_a_left_out_step_that_changes_nothing_opens_no_state() -> None:
+    @action()
+    def stay(state: Lift) -> Iterator[Lift]:
+        yield state
+
+    def changes(before: Lift, after: Lift) -> bool:
+        return before != after
+
+    staying = attrs.evolve(lift(changes, high, check_deadlock=True), actions=[stay])
+    for result in searched(staying):
+        assert result.of("high").verdict is Verdict.VIOLATED
+        assert result.of("deadlock").verdict is Verdict.HOLDS  # without the constraint, it is none either
+    assert not staying.is_open(Lift())
+
+
 def test_no_action_is_called_outside_of_within() -> None:
     @action("")
     def fragile_up(state: Lift) -> Iterator[Lift]:

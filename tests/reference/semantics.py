@@ -147,10 +147,11 @@ class Rules:
         allows = self.spec.within_step
         return allows is None or _as_bool(allows(before, after), "within_step")
 
-    def leaves_out(self, state: Any) -> bool:
-        """Return whether a step from a state is not taken."""
+    def leaves_out(self, state: Any, *, changing: bool) -> bool:
+        """Return whether a step from a state is not taken, or a step that changes it."""
+        own = key(state)
         return self.spec.within_step is not None and not all(
-            self.is_taken(state, after)
+            self.is_taken(state, after) or (changing and key(after) == own)
             for instance in self.instances(state)
             for after in self.spec.actions[instance.action].function(state, **instance.arguments)
         )
@@ -193,12 +194,14 @@ class Rules:
         return self.spec.within is None or _as_bool(self.spec.within(state), "within")
 
     def is_final(self, state: Any) -> bool:
-        return (self.spec.final is not None and _as_bool(self.spec.final(state), "final")) or self.leaves_out(state)
+        return (self.spec.final is not None and _as_bool(self.spec.final(state), "final")) or self.leaves_out(
+            state, changing=False
+        )
 
     def is_open(self, state: Any) -> bool:
         if not self.is_within(state) or (self.spec.cut is not None and _as_bool(self.spec.cut(state), "cut")):
             return True
-        return self.leaves_out(state)
+        return self.leaves_out(state, changing=True)
 
     def is_at_rest(self, state: Any) -> bool:
         """Return whether no step of a healing action changes a state, and the state is not open."""
