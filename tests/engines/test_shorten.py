@@ -88,6 +88,15 @@ def test_when_the_time_is_up_only_steps_are_left_out(found: Result, monkeypatch:
     )
 
 
+def test_shortening_ends_by_itself(found: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shorten, "MOST_SECONDS", 0.001)
+    monkeypatch.setattr(compiled, "explore", lambda *_: pytest.fail("an exhaustive search began"))
+    result = shorten.shortened(found, Limits())
+
+    assert length(result, "small") == 6
+    assert result.note.endswith("shortening ended after 0 seconds")
+
+
 def test_leaving_out_steps_ends_too(found: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shorten, "SHORTENING_SECONDS", 0.0)
     result = shorten.shortened(found, Limits(max_seconds=1e-6))
@@ -105,7 +114,7 @@ def test_after_an_interrupt_nobody_waits_for_an_exhaustive_search(
     assert shorten.shortened(stopped, Limits()).note.endswith("shortening was interrupted")
 
 
-@pytest.mark.parametrize("activity", ["shortening", "looking for"])
+@pytest.mark.parametrize("activity", ["shortening its trace", "looking for"])
 def test_an_interrupt_keeps_the_shortest_trace_so_far(
     activity: str, found: Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,12 +123,13 @@ def test_an_interrupt_keeps_the_shortest_trace_so_far(
 
     def press(statistics: Statistics) -> None:
         reported.append(statistics.activity)
-        if statistics.activity.startswith(activity) and f"small: {length(found, 'small')}" not in statistics.activity:
+        if activity in statistics.activity and f"{length(found, 'small')} states" not in statistics.activity:
             raise KeyboardInterrupt
 
     result = shorten.shortened(found, Limits(), press)
 
-    assert reported[0] == f"shortening the trace of small: {length(found, 'small')} states"
+    length_found = length(found, "small")
+    assert reported[0] == f"small is violated; shortening its trace: {length_found} states; Ctrl-C ends this"
     assert 6 <= length(result, "small") < length(found, "small")
     assert "shortening was interrupted" in result.note
 

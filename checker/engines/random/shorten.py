@@ -52,6 +52,9 @@ SHORTENING_SECONDS = 3.0
 """The number of seconds that are spent on shortening even if a random search has used up its time or was interrupted.
 Without this time, counterexamples would be as long as the random behaviours."""
 
+MOST_SECONDS = 60.0
+"""The number of seconds after which shortening ends if the random search has no time limit."""
+
 MOST_ALONG = 50_000
 """The maximum number of states that all exhaustive searches from the states along counterexamples may find together."""
 
@@ -82,7 +85,8 @@ def shortened(
     Parameters:
         result: the result of the random search.
         limits: the limits of the random search. ``max_seconds`` applies to the search and the shortening together, but
-            leaving out steps may take `SHORTENING_SECONDS` in any case. ``max_memory`` applies to the search and
+            leaving out steps may take `SHORTENING_SECONDS` in any case. Without it, shortening ends after
+            `MOST_SECONDS`. ``max_memory`` applies to the search and
             to the shortening separately.
         progress: a function that is called regularly. `Statistics.activity` names the trace that is being shortened.
         workers: the number of threads for the exhaustive searches, or None for one thread per core.
@@ -120,7 +124,8 @@ class _Shortening:
         self._spent, self._began, self._reported_at = result.statistics.seconds, time.monotonic(), 0.0
         self._interrupted = result.interrupted
         self._memory = limits.max_memory
-        self._seconds = None if limits.max_seconds is None else limits.max_seconds - self._spent
+        self._is_limited = limits.max_seconds is not None
+        self._seconds = MOST_SECONDS if limits.max_seconds is None else limits.max_seconds - self._spent
         if self._interrupted:  # the user wants the process to end soon
             self._seconds = 0.0
         self._shortest: set[Property] = set()
@@ -149,9 +154,9 @@ class _Shortening:
         return self._note(stop)
 
     @property
-    def _left(self) -> float | None:
-        """The remaining time for shortening in seconds, or None if there is no time limit."""
-        return None if self._seconds is None else self._seconds - (time.monotonic() - self._began)
+    def _left(self) -> float:
+        """The remaining time for shortening in seconds."""
+        return self._seconds - (time.monotonic() - self._began)
 
     @property
     def _longer(self) -> list[Property]:
@@ -171,8 +176,7 @@ class _Shortening:
             StopSearch: if a limit was exceeded, or the user interrupted the search.
         """
         least = SHORTENING_SECONDS - (time.monotonic() - self._began)
-        seconds = None if self._left is None else max(self._left, least, 1e-3)
-        budget = Budget(Limits(max_seconds=seconds, max_memory=self._memory))
+        budget = Budget(Limits(max_seconds=max(self._left, least, 1e-3), max_memory=self._memory))
         try:
             with budget.enforced():
                 for item in items:
@@ -198,7 +202,9 @@ class _Shortening:
             raise LimitReached(stop)
         if is_due(time.monotonic() - self._reported_at):
             self._reported_at = time.monotonic()
-            self._report(f"shortening the trace of {item.name}: {counted(len(trace), 'state')}", Statistics())
+            met = "is violated" if item in self._violated else "is shown"
+            length = counted(len(trace), "state")
+            self._report(f"{item.name} {met}; shortening its trace: {length}; Ctrl-C ends this", Statistics())
 
     def _report(self, activity: str, statistics: Statistics) -> None:
         if self._progress is not None:
@@ -211,7 +217,7 @@ class _Shortening:
         Raises:
             StopSearch: if there is no time left.
         """
-        if self._left is not None and self._left <= 0:
+        if self._left <= 0:
             raise StopSearch(Stop(StopKind.TIME, "the time limit was reached"))
         names = ", ".join(f"{item.name} ({counted(len(self.traces[item]), 'state')})" for item in spec.checks)
         report = functools.partial(self._report, f"looking for shorter counterexamples to {names}")
@@ -271,7 +277,10 @@ class _Shortening:
         lengths = ", ".join(f"{item.name} ({counted(len(self.traces[item]), 'state')})" for item in longer)
         parts = [f"all states up to depth {self._depth} were searched"] if self._depth else []
         parts += [f"there is none to {shortest}"] if shortest else []
-        parts += [WHY[StopKind.INTERRUPT if self._interrupted else stop.kind]] if stop else []
+        if stop is not None:
+            why = StopKind.INTERRUPT if self._interrupted else stop.kind
+            is_over = why is StopKind.TIME and not self._is_limited
+            parts.append(f"shortening ended after {MOST_SECONDS:.0f} seconds" if is_over else WHY[why])
         return f"there may be a shorter counterexample to {lengths}: {'; '.join(parts)}"
 
 
