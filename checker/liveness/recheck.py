@@ -21,6 +21,7 @@ MOST_SEARCHED = 1_000
 """The maximum number of states to search for one that satisfies a recoverable property."""
 
 WEAK = "it is only weakly fair"
+NOT_FAIR = "it is not fair"
 PART = "its action is fair, but not for each instance"
 GROUP = "it is fair only together with others: {}"
 
@@ -35,7 +36,7 @@ class Neglected:
         is_still: whether the loop consists of a single state.
         unfair: whether its fairness condition is violated because it is never taken.
         sentence: the sentence of its steps. Empty if they have different sentences, or none.
-        why: a phrase that says why its fairness does not require it. Empty if it is not fair, or if `unfair` is true.
+        why: a phrase that says why no fairness requires it. Empty if `unfair` is true.
     """
 
     name: str
@@ -80,6 +81,8 @@ def neglected(trace: Trace[S]) -> list[Neglected]:
                 shown[declared.identity] = declared.name, of, disturbing, declared
                 for part in (own, whole) if declared.is_group else (own,):
                     parts.setdefault(part, GROUP.format(declared.name) if declared.is_group else PART)
+            for part in () if conditions else (own, whole):
+                parts.setdefault(part, NOT_FAIR)
             names = {whole, own, *(declared.identity for declared in conditions)}
             here |= names
             for each in names:

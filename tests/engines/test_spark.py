@@ -43,6 +43,7 @@ from leadline.checker.traces.replay import replay
 from leadline.invariants.catalog import CATALOG
 from tests.language.test_within import Clocks, no_five, no_four, no_step_to_four
 from tests.language.test_within import spec_of as clocks
+from tests.language.test_within_step import lift
 from tests.model.tla_figures import STATE_SPACES, spec_of
 from tests.specs import learning
 from tests.specs.agreement import Pair, Row, Shelf, Slot, put, specs
@@ -158,6 +159,12 @@ def test_states_outside_of_a_constraint_are_checked_and_not_expanded(
     for properties in sampled([[no_step_to_four, no_five], [no_five], [no_four]], 2):
         spec = clocks(*properties, initial=initial, check_deadlock=True)
         assert assert_same_answers(spark, spec, limits, tuning=tuning).statistics.outside
+
+
+def test_steps_that_are_left_out_are_not_taken_on_spark(spark: Session) -> None:
+    spec = lift(lambda before, after: after.floor - before.floor <= 1, check_deadlock=True)
+    found = assert_same_answers(spark, spec, Limits(keep_going=True), tuning=SparkTuning(large=1, small=1, task=2))
+    assert found.statistics.generated < oracle.explore(lift(None), Limits(keep_going=True)).statistics.generated
 
 
 @pytest.mark.skipif(not EVERY, reason="EVERY=1 resumes a search with a constraint on Spark too")

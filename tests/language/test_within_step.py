@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import attrs
@@ -32,7 +33,9 @@ from leadline.checker.engines import compiled, oracle
 from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
 from leadline.checker.traces.itf import read_trace, write_trace
 from leadline.checker.traces.replay import replay
+from leadline.reports.explorer import answer
 from tests.specs import learning
+from tests.suite.command import call, write
 
 LIMITS = Limits(keep_going=True, coverage=True)
 
@@ -276,3 +279,20 @@ def test_a_constraint_must_return_a_bool(explore: Callable[[Spec[Lift]], Result]
 def test_within_of_two_states_names_the_other_attribute() -> None:
     with pytest.raises(SpecError, match="within must take one parameter, state, not"):
         Spec(name="lift", initial_states=lambda _: [Lift()], actions=[up], within=one_at_a_time)  # type: ignore[arg-type]
+
+
+def test_the_explorer_and_diff_take_no_step_that_is_left_out(tmp_path: Path) -> None:
+    one: Spec[Any] = lift(lambda before, after: after.floor <= before.floor + 1)
+    page = answer(one, "/?path=0").content
+    assert "up(by=1)" in page
+    assert "up(by=2)" not in page
+    write(
+        tmp_path,
+        it="from attrs import evolve\nfrom tests.language.test_within_step import lift\n"
+        "one = evolve(lift(lambda before, after: after.floor <= before.floor + 1), name='one')\n"
+        "all = evolve(lift(None), name='all')\n",
+    )
+    run = call("diff", "it.py:one", "it.py:all", folder=tmp_path)
+    assert run.code == 1
+    assert "it.py:one does not take up(by=2) here" in run.out
+    assert call("diff", "it.py:one", "it.py:one", folder=tmp_path).code == 0

@@ -120,7 +120,7 @@ def test_report_has_the_sentence_of_a_neglected_action(lasso: Trace[Any]) -> Non
     assert "rescue is enabled in every state, but never taken (0 helps)" in text
     two = moves("rescue", {2: (4,), 3: (4,)}, {2: (4,), 3: (4,)})
     spec = attrs.evolve(spec, actions=[go, goal, attrs.evolve(two, sentence="{instance} helps")])
-    assert "rescue is enabled in every state, but never taken\n" in plain_text(
+    assert "rescue is enabled in every state, but never taken: it is not fair\n" in plain_text(
         oracle.explore(spec, Limits()).properties[0].traces[0]
     )
 
@@ -181,8 +181,8 @@ def test_page_says_beside_the_last_state_which_actions_are_neglected(lasso: Trac
     reasons = box.removesuffix("</p>").partition(": ")[2].split("<br>")
     assert reasons[0] == "from step 4 on, these two steps repeat for ever: go(instance=0); go(instance=0)"
     assert sorted(reasons[1:]) == [
-        "goal is enabled again and again, but never taken",
-        "rescue is enabled in every state, but never taken",
+        "goal is enabled again and again, but never taken: it is not fair",
+        "rescue is enabled in every state, but never taken: it is not fair",
     ]
 
 
