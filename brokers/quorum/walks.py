@@ -8,7 +8,6 @@ a state in which they may have been before; the rest of a state, such as the vot
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -24,17 +23,8 @@ from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
 from leadline.model.raft.state import PROSPECTIVE, Quorum
 
-BOUNDS: Mapping[str, int] = {
-    "max_epoch": 9,
-    "values": 9,
-    "restarts": 9,
-    "resignations": 9,
-    "disks": 1,
-    "cuts": 2,
-    "files": 1,
-    "deaths": 1,
-    "links": 9,
-}
+_MANY = ("max_epoch", "values", "restarts", "resignations", "links")
+BOUNDS: Mapping[str, int] = dict.fromkeys(_MANY, 9) | dict.fromkeys(("disks", "files", "deaths"), 1) | {"cuts": 2}
 """The bounds of the model. A walk ends in the last epoch."""
 
 FIRST_RESIGNATIONS = (3, 0)
@@ -56,13 +46,11 @@ class Walk:
     Attributes:
         seed: the seed of its choices.
         steps: a sentence for each step.
-        actions: how often each action was taken, keyed by its name.
         rejected: why the model does not allow the last step, or an empty string.
     """
 
     seed: int
     steps: tuple[str, ...]
-    actions: Mapping[str, int]
     rejected: str = ""
 
 
@@ -82,7 +70,7 @@ def walk(nodes: Controllers, spec: Spec[Quorum], seed: int, steps: int = STEPS) 
         spec = spec.with_bounds({"resignations": 0})
     chosen, states = random.Random(seed), list(spec.initials())
     start_all(nodes, states[0])
-    made, actions = list[str](), Counter[str]()
+    made = list[str]()
     rejected = _rejection(states, _sight(nodes, spec))
     loses = chosen.random() < 0.3
     last_epoch = states[0].bounds.max_epoch
@@ -90,18 +78,16 @@ def walk(nodes: Controllers, spec: Spec[Quorum], seed: int, steps: int = STEPS) 
         instance = _next(nodes, spec, states, chosen, loses)
         if instance is None:
             break
-        before = [(state, list(_after(spec, instance, state))) for state in states]
+        possible = list(dict.fromkeys(after for state in states for after in _after(spec, instance, state)))
         try:
-            did = execute(nodes, instance.action.name, instance.arguments, states[0], before[0][1][0])
+            did = execute(nodes, instance.action.name, instance.arguments, states[0], possible[0])
         except NotMade as error:
-            return Walk(seed, tuple(made), actions, f"{instance.sentence}: {error}")
+            return Walk(seed, tuple(made), f"{instance.sentence}: {error}")
         made.append(f"{instance.sentence}: {'; '.join(did)}")
-        actions[instance.action.name] += 1
         seen = _sight(nodes, spec)
-        possible = list(dict.fromkeys(after for _, all_after in before for after in all_after))
         rejected = _rejection(possible, seen)
         states = [state for state in possible if not differences(sight_of(state), seen)]
-    return Walk(seed, tuple(made), actions, rejected)
+    return Walk(seed, tuple(made), rejected)
 
 
 def _sight(nodes: Controllers, spec: Spec[Quorum]) -> QuorumSight:
@@ -138,10 +124,10 @@ def _next(
 ) -> ActionInstance[Quorum] | None:
     """Choose a step: mostly a message, else a timer, an append or a disturbance."""
     state, kind = states[0], chosen.random()
-    enabled = [each for each in spec.instances if spec.take(each, state)]
     by_name: dict[str, list[ActionInstance[Quorum]]] = {}
-    for each in enabled:
-        by_name.setdefault(each.action.name, []).append(each)
+    for each in spec.instances:
+        if spec.take(each, state):
+            by_name.setdefault(each.action.name, []).append(each)
     messages = list(_messages(nodes, spec, state))
     others = [*by_name.get("append", []), *by_name.get("start_again", [])]
     if kind < _SHARE:
