@@ -75,6 +75,7 @@ def _controller(state: Partition) -> Row:
         badges.append(f"replicas: {columns['replicas']}")
     if state.is_mixed:
         badges.append(f"runs {state.protocol.name}")
+        columns["role"] += f" (runs {state.protocol.name})"
     if state.protocol.has_elr:
         badges.append(f"ELR: {drawn_isr(quorum.elr)}")
         last = quorum.last_known_leader
@@ -87,7 +88,8 @@ def _broker(state: Partition, broker: int) -> Row:
     replica, status = state.replicas[broker], state.registrations[broker].status
     role, notes = role_column(broker, replica), _moving(state, broker)
     notes += [] if status == "active" else [status]
-    notes += [f"runs {state.rules_of(broker).name}"] if state.is_mixed else []
+    runs = [f"runs {state.rules_of(broker).name}"] if state.is_mixed else []
+    notes += runs
     notes += ["directory failed"] if replica.offline else []
     notes += ["stopped fetching"] if isinstance(replica.in_flight, Failed) else []
     notes += [f"deletes below {replica.deleting}"] if replica.deleting else []
@@ -96,12 +98,13 @@ def _broker(state: Partition, broker: int) -> Row:
     proposal = replica.proposal
     asks = [] if proposal is None else [f"asks for ISR {drawn_isr(proposal.isr)}"]
     asked = {"asks for ISR": "" if proposal is None else str(proposal)} if state.rules_of(broker).in_flight else {}
+    role, notes = (role, notes) if replica.up else ("down", runs)
     return Row(
         badges=[*role_badges(broker, replica), *asks] if replica.up else [],
         standing=_standing(state, broker),
         up=replica.up,
         columns={
-            "role": "down" if not replica.up else f"{role} ({', '.join(notes)})" if notes else role,
+            "role": f"{role} ({', '.join(notes)})" if notes else role,
             "epoch": epoch_column(replica.epoch),
             "ISR": drawn_isr(replica.isr),
             **log_columns(replica.log, replica.high_watermark),

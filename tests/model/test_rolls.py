@@ -15,6 +15,7 @@ from leadline.checker.result import Limits, PropertyResult, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.invariants.catalog import find
+from leadline.model.kafka import drawing
 from leadline.model.kafka.mixes import STAGES, mix_of, resolved
 from leadline.model.kafka.releases import KRAFT, RELEASES
 from leadline.model.kafka.rolls import NEW_FEATURES, NEW_LEVEL, NEW_RELEASE, OLD_FEATURES, Rolling, restart_as
@@ -261,3 +262,10 @@ def test_a_running_broker_does_not_change_its_release() -> None:
     assert not any(list(restart_as(state, broker, to)) for broker in (0, 1) for to in STAGES[:3])
     down = state.with_replica(1, state.replicas[1].renewed(up=False))
     assert [to for to in STAGES[:3] if list(restart_as(down, 1, to))] == ["new release"]
+
+
+def test_a_state_shows_what_the_controller_and_each_broker_run() -> None:
+    spec = roll("kafka/4.0..4.1", **QUIET, upgraded="1", roll="levels").with_bounds({"crashes": 1})
+    rows = drawing.rows(taken(spec, "crash(broker=1)", "controller_becomes(to=new release)"))
+    said = [rows[name].columns["role"] for name in ("controller", "broker 0", "broker 1")]
+    assert said == ["leader: 0 (runs 4.1, level 4.0)", "leads (runs 4.0)", "down (runs 4.1, level 4.0)"]
