@@ -4,6 +4,7 @@
 # make bench: measure the engines against each other.  make bench-audit: measure the audit against a plain read.
 # make bench-natural: measure the compiled engine against the oracle on ports of public specifications.
 # make bench-walks: measure random search, uniform and guided, against exhaustive search. OPTIONS="--seeds 20" takes long.
+# make bench-hunt: measure how many of the known bugs hunts find again. OPTIONS="--folder hunts kafka/2.8" for one column.
 # make figures: write reports/pages/figures.md from make bench, make bench-walks and tests/bench/bench_conform.py.
 # make mutants: what the tests of the models do not notice.
 # make trials: audit 200 damaged clusters and 200 undamaged ones.
@@ -23,7 +24,7 @@ SCHEMAS := tests/reports/schemas
 PYODIDE := reports/playground/node_modules/pyodide/package.json
 MERMAID := tests/browser/node/node_modules/mermaid/package.json
 
-.PHONY: check test quick lint compiled bench bench-audit bench-natural bench-walks figures trials mutants real pages page-answers \
+.PHONY: check test quick lint compiled bench bench-audit bench-natural bench-walks bench-hunt figures trials mutants real pages page-answers \
   page-confirmed page-consumer-groups page-control page-costs page-deletion page-designs page-group-offsets page-groups page-matrix page-mutants page-rolls page-states page-transactions page-upgrades playground changelog clean
 
 check: $(VENV)/installed
@@ -147,6 +148,9 @@ bench-natural: $(VENV)/installed-test
 
 bench-walks: $(VENV)/installed-test
 	$(BIN)/python -m tests.bench.bench_walks $(OPTIONS)
+
+bench-hunt: $(VENV)/installed-test
+	$(BIN)/python -m tests.bench.bench_hunt $(OPTIONS)
 
 trials: $(VENV)/installed-test
 	$(BIN)/python -m tests.disks.trials 200

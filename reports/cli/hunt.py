@@ -12,6 +12,7 @@ import click
 from leadline.checker.errors import LeadlineError
 from leadline.checker.settings import MOST_WORKERS
 from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.reports.cli.completion import complete_spec
 from leadline.reports.cli.explore import spark_settings
 from leadline.reports.cli.options import EngineCommand, EngineOption, conf_option, master_option
@@ -25,7 +26,7 @@ from leadline.reports.hunt.document import hunt_document
 from leadline.reports.hunt.engines import on_spark, on_this_machine
 from leadline.reports.hunt.hunt import Hunt, Watch, digest_of, prepared, renewed
 from leadline.reports.hunt.plan import Plan, read_plan, shipped_plan
-from leadline.reports.hunt.report import HuntReport, read_hunt, save_hunt
+from leadline.reports.hunt.report import Cause, HuntReport, read_hunt, save_hunt
 from leadline.reports.kafka import HUNTED
 from leadline.reports.lines import say
 from leadline.reports.terminal.console import console
@@ -125,10 +126,6 @@ def hunt(
         (path,) = shipped
         plan, name = (Plan(), "default bounds") if path is None else (read_plan(path), "the shipped plan")
     files = Files(FORMATS["hunt"], wanted)
-    left = list(dict.fromkeys(visible(item.name) for each in references for item in base_spec(each).liveness))
-    if left:
-        kind = "which is a liveness property" if len(left) == 1 else "which are liveness properties"
-        say(f"leadline: a hunt leaves out {', '.join(left)}, {kind}", err=True)
     report = _report(plan, name, references, saved)
     started, before = time.monotonic(), report.seconds
     properties = spark_settings(conf)
@@ -164,6 +161,7 @@ def hunt(
                 watch=watch,
                 save=save,
                 explore=explore,
+                found=_found,
                 seed=seed,
                 workers=workers,
             ).run()
@@ -186,6 +184,12 @@ def hunt(
     if not report.is_as_expected:
         return VIOLATED
     return AS_EXPECTED if report.is_complete else INCOMPLETE
+
+
+def _found(reference: str, cause: Cause) -> None:
+    """Show a cause as soon as it is found: a hunt can take hours."""
+    what = f"{cause.violates} in {counted(cause.length, 'state')}: {cause.kind}, {cause.name}"
+    say(f"leadline: found in {visible(f'{reference}: {what}')}", err=True)
 
 
 def _report(plan: Plan, name: str, references: tuple[str, ...], saved: Path | None) -> HuntReport:

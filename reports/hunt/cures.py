@@ -3,19 +3,24 @@
 For a release of Kafka, a cure is another value of a rule. The first cures are those of the archive of known bugs and of
 `causes.toml`. Next are the values of later releases, and values that no release has, last those of rules in which all
 releases agree. They are followed by the values of earlier releases, and of releases with another kind of controller.
-For any other spec, the plan of the hunt names the cures. If it names none, the first cures take back what a spec
-changes in the rules of the nearest release, and each other cure leaves out one action.
+For a mix of two releases, a cure changes a rule in both. For any other spec, the plan of the hunt names the cures. If
+it names none, the first cures take back what a spec changes in the rules and actions of the nearest release. Others
+change a bound that is true or false, and the last ones leave out one action. They count only if the situations of the
+spec are still reached: without the action that writes, nothing is lost.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from leadline.checker.action import Action
 from leadline.checker.bounds import bounds_text
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
@@ -52,6 +57,7 @@ class Cure:
         bounds: the bounds that it changes.
         without: the names of the actions that it leaves out.
         fields: the fields of the protocol that it changes.
+        actions: the actions that it replaces, keyed by name.
         ticket: the ticket of the cause in the archive or in the plan. Empty if there is none.
         sentence: a description of the cause. Empty if it is not known.
         by_design: why the behaviour is by design, with a source. Empty if it is not by design.
@@ -68,6 +74,7 @@ class Cure:
     by_design: str = ""
     property: str = ""
     fields: dict[str, Any] = attrs.field(factory=dict)
+    actions: dict[str, Action[Any, ...]] = attrs.field(factory=dict)
 
     def explaining(self, name: str) -> Cure:
         """Return the cure as an explanation for a violation of the given property.
@@ -100,22 +107,18 @@ class World:
 
     def whole(self) -> Spec[Any]:
         """Return the spec of this world, with all its properties."""
-        reference, rules = self.reference, dict[str, str]()
-        if base_spec(reference).column is not None:
-            reference, *changed = reference.split("+")
-            rules = dict(change.split("=", 1) for change in changed)
-        for cure in self.cures:
-            rules |= cure.rules
-        spec = base_spec("+".join([reference, *(f"{rule}={value}" for rule, value in rules.items())]))
-        spec = spec.with_bounds(self.bounds)
+        rules = {rule: value for cure in self.cures for rule, value in cure.rules.items()}
+        spec = base_spec(_with_rules(self.reference, rules)).with_bounds(self.bounds)
         for cure in self.cures:
             spec = spec.with_bounds(cure.bounds)
         fields = {name: value for cure in self.cures for name, value in cure.fields.items()}
         if fields:
             spec = with_fields(spec, fields)
+        replaced = {name: action for cure in self.cures for name, action in cure.actions.items()}
         left_out = {action for cure in self.cures for action in cure.without}
-        if left_out:
-            spec = attrs.evolve(spec, actions=[each for each in spec.actions if each.name not in left_out])
+        if left_out or replaced:
+            kept = [replaced.get(each.name, each) for each in spec.actions if each.name not in left_out]
+            spec = attrs.evolve(spec, actions=kept)
         return spec
 
     def having(self, *cures: Cure) -> World:
@@ -127,6 +130,18 @@ class World:
         return attrs.evolve(self, bounds=bounds)
 
 
+def _with_rules(reference: str, rules: dict[str, str]) -> str:
+    """Return the name of a spec with changed rules. Those of a mix change in both of its releases."""
+    if not rules:
+        return reference
+    parts = []
+    for part in reference.split(".."):
+        name, *changed = part.split("+")
+        every = dict(change.split("=", 1) for change in changed) | rules
+        parts.append("+".join([name, *(f"{rule}={value}" for rule, value in every.items())]))
+    return "..".join(parts)
+
+
 @functools.cache
 def base_spec(reference: str) -> Spec[Any]:
     """Return the spec with the given reference. Each spec is loaded only once."""
@@ -135,11 +150,13 @@ def base_spec(reference: str) -> Spec[Any]:
 
 @functools.cache
 def cures_of(reference: str) -> tuple[Cure, ...]:
-    """Return the cures of a release of Kafka, in order of preference. Return an empty tuple for any other spec."""
-    spec = base_spec(reference)
-    if spec.column is None:
-        return ()
-    found = [*_of_archive(spec.column), *_of_table(spec)]
+    """Return the cures of a release of Kafka, or of a mix of two, in order of preference. Return an empty tuple for any
+    other spec.
+    """
+    old, mixed, new = reference.partition("..")
+    named = base_spec(old) if mixed else base_spec(reference)
+    others = [base_spec(f"{named.family.name}/{new}")] if mixed else []
+    found = [cure for spec in (named, *others) if spec.column for cure in (*_of_archive(spec.column), *_of_table(spec))]
     unique: dict[tuple[tuple[str, str], ...], Cure] = {}
     for cure in found:
         if _checked(World(reference, {}, (cure,))) == _checked(World(reference, {})):
@@ -169,18 +186,46 @@ def own_cures(spec: Spec[Any], planned: Sequence[OwnCure]) -> tuple[Cure, ...]:
             Cure(each.name, KNOWN, {}, each.bounds, tuple(each.without), each.ticket, "", each.by_design)
             for each in planned
         )
-    without = [Cure(f"without {name}", NEW, without=(name,)) for name in names] if len(names) > 1 else []
-    return (*_taken_back(spec), *without)
+    without = [Cure(f"without {name}", SHARED, without=(name,)) for name in names] if len(names) > 1 else []
+    return (*_taken_back(spec), *_other_bounds(spec.bounds), *without)
 
 
 def _taken_back(spec: Spec[Any]) -> Iterator[Cure]:
-    """For each rule in which a spec differs from the nearest release, yield a cure that takes back the change."""
+    """For each rule and action in which a spec differs from the nearest release, yield a cure that takes it back."""
     found = nearest_release(spec)
-    if found is not None:
-        name, back = found
-        for change in back:
-            said = f"the nearest release has another {change.name}"
-            yield Cure(f"{change.subject} as in {name}", LATER, sentence=said, fields=change.values)
+    if found is None:
+        return
+    name, back = found
+    for change in back:
+        said = f"the nearest release has another {change.name}"
+        yield Cure(f"{change.subject} as in {name}", LATER, sentence=said, fields=change.values)
+    released = {each.name: each for each in base_spec(name).actions}
+    for action in spec.actions:
+        other = released.get(action.name, action)
+        if other.function is not action.function:
+            said = f"the nearest release has another action {action.name}{_first_difference(action, other)}"
+            yield Cure(f"{action.name} as in {name}", LATER, sentence=said, actions={action.name: other})
+
+
+def _first_difference(action: Action[Any, ...], other: Action[Any, ...]) -> str:
+    """Return the place and the text of the first line in which an action differs from another, or an empty string."""
+    try:
+        (lines, first), (others, _) = inspect.getsourcelines(action.function), inspect.getsourcelines(other.function)
+        path = inspect.getsourcefile(action.function) or ""
+    except (OSError, TypeError):  # the source code is not available
+        return ""
+    for number, (line, wanted) in enumerate(itertools.zip_longest(lines, others, fillvalue="")):
+        if line != wanted:
+            return f": {Path(path).name}, line {first + number}: {line.strip()}"
+    return ""
+
+
+def _other_bounds(bounds: Any) -> Iterator[Cure]:
+    """For each bound that is true or false, yield a cure that changes it. It is what a rule is in a release."""
+    for field in attrs.fields(type(bounds)):
+        if isinstance(value := getattr(bounds, field.name), bool):
+            changed: Values = {field.name: not value}
+            yield Cure(bounds_text(changed), NEW, bounds=changed)
 
 
 def archive_with_causes() -> Archive:

@@ -9,6 +9,7 @@ from leadline.checker.support.messages import counted
 from leadline.reports.document import Block, Cell, Document, Fold, Heading, Items, Paragraph, Span, Words, table, words
 from leadline.reports.document.html import document_page
 from leadline.reports.html import Chapter, chapter
+from leadline.reports.hunt.cures import base_spec
 from leadline.reports.hunt.report import Cause, HuntReport, SpecHunt, lines
 from leadline.reports.hunt.traces import trace_of
 from leadline.reports.origin import Origin
@@ -58,7 +59,31 @@ def _blocks(report: HuntReport, links: Links) -> Iterator[Block]:
         ]
         yield table("causes, with the number of states of a shortest trace", head, rows)
     for own in report.specs:
+        yield from _situations(own)
         yield from _searches(own)
+
+
+def _situations(own: SpecHunt) -> Iterator[Block]:
+    """Say which situations were reached and within which bounds, and which not: of these, nothing is shown to hold."""
+    if not own.wanted:
+        return
+    if own.unreached:
+        yield Paragraph(words(f"situations of {own.reference} not reached: {', '.join(own.unreached)}"), "incomplete")
+    spec = base_spec(own.reference)
+    known = {item.name: item for item in (*spec.checks, *spec.optional)}
+    rows = [
+        (
+            each.name,
+            known[each.name].sentence if each.name in known else "",
+            f"{each.length}",
+            each.search,
+            bounds_text({name: value for name, value in each.bounds.items() if value not in (0, False, "")}),
+        )
+        for each in own.situations
+    ]
+    head = ("situation", "", "states", "search", "bounds")
+    said = words(f"situations of {own.reference} reached: {len(rows)} of {len(own.wanted)}")
+    yield Fold(said, (table(f"situations of {own.reference}", head, rows),))
 
 
 def _cause(cause: Cause) -> Iterator[Block]:
@@ -100,7 +125,7 @@ def _searches(own: SpecHunt) -> Iterator[Block]:
                     words(", without ".join([each.verdict, *filter(None, [", ".join(each.not_searched)])])),
                     each.verdict,
                 ),
-                f"{each.distinct:,}",
+                f"{each.distinct:,}{f', {each.open:,} open' if each.open else ''}",
                 f"{each.behaviours:,}" if each.behaviours else "",
                 f"{each.seconds}",
             )

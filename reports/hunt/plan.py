@@ -17,11 +17,17 @@ from leadline.reports.toml_files import Values, read_as
 
 
 def shipped_plan(spec: Spec[Any]) -> Path | None:
-    """Return the shipped plan for the family of a release, or None if there is none."""
-    if spec.column is None:
+    """Return the shipped plan for the family of a release or a mix of releases, or None if there is none."""
+    if spec.column is None and ".." not in spec.name:
         return None
     path = Path(__file__).resolve().with_name(f"{spec.family.name}.toml")
     return path if path.is_file() else None
+
+
+FIRST_SECONDS = 5.0
+"""The time limit, in seconds, of each search in the first round: most violations have short traces, and a search that
+has not ended by then has looked at all of these.
+"""
 
 
 @attrs.frozen(kw_only=True)
@@ -33,17 +39,25 @@ class Setting:
         bounds: its bounds.
         rules: the values of its rules, keyed by rule. Only for specs with rules. A spec that already has one of these
             values is not searched in this configuration, because another configuration gives the same spec.
+        needs: the names of bounds that a spec must have to be searched in the configuration.
         only_with: the rule values, keyed by rule, that a spec must have to be searched in the configuration.
         properties: the names of the properties to check. If empty, those of the plan are checked.
+        breaks: the names of properties that the configuration does not promise.
         most: the maximum number of failures in a search, or None for the maximum of the plan.
+        first_seconds: the time limit of its searches in the first round.
+        effort: the effort of all its searches. None means 0 for the first configuration, and 1.5 for the others.
     """
 
     name: str
     bounds: Values = attrs.field(factory=dict)
     rules: dict[str, str] = attrs.field(factory=dict)
+    needs: list[str] = attrs.field(factory=list)
     only_with: dict[str, str] = attrs.field(factory=dict)
     properties: list[str] = attrs.field(factory=list)
+    breaks: list[str] = attrs.field(factory=list)
     most: int | None = None
+    first_seconds: float = FIRST_SECONDS
+    effort: float | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -58,6 +72,7 @@ class Failure:
         instead_of: the names of failures that are not combined with it.
         effort: the effort of the failure. Searches with a lower total effort are made first.
         properties: the properties that are still promised if the failure happens. If empty, all are promised.
+        breaks: the names of properties that are not promised any more if the failure happens.
     """
 
     name: str
@@ -67,6 +82,7 @@ class Failure:
     not_with: dict[str, str] = attrs.field(factory=dict)
     instead_of: list[str] = attrs.field(factory=list)
     properties: list[str] = attrs.field(factory=list)
+    breaks: list[str] = attrs.field(factory=list)
 
 
 @attrs.frozen(kw_only=True)
@@ -98,6 +114,10 @@ class Planned:
         bounds: the bounds that differ from those of the spec.
         kept: the names of the bounds that belong to the configuration.
         properties: the names of the properties to check.
+        situations: the names of the situations that the search may reach.
+        failures: the names of the failures that it allows.
+        effort: its effort; see `Plan.searches`.
+        seconds: its time limit in the first round.
     """
 
     name: str
@@ -105,6 +125,10 @@ class Planned:
     bounds: Values
     kept: frozenset[str]
     properties: tuple[str, ...]
+    situations: tuple[str, ...]
+    failures: tuple[str, ...]
+    effort: float
+    seconds: float
 
 
 @attrs.frozen(kw_only=True)
@@ -116,7 +140,9 @@ class Plan:
         sizes: the bounds that give the size of the system, smallest first.
         failures: the failures that are combined.
         most: the maximum number of failures in a search.
-        properties: the names of the properties to check. If empty, all invariants are checked.
+        properties: the names of the properties to check. If empty, those that the spec checks by default.
+        also: the names of further properties to check. Those that a spec does not have are left out.
+        situations: the names of the witnesses to reach. If empty, every witness of the spec.
         cures: the cures of specs that are not releases of Kafka.
         seconds: the time limit of an exhaustive search.
         deciding_seconds: the time limit of each search that decides the cause of a violation.
@@ -128,6 +154,8 @@ class Plan:
     failures: list[Failure] = attrs.field(factory=list)
     most: int = 0
     properties: list[str] = attrs.field(factory=list)
+    also: list[str] = attrs.field(factory=list)
+    situations: list[str] = attrs.field(factory=list)
     cures: list[OwnCure] = attrs.field(factory=list)
     seconds: float = 20.0
     deciding_seconds: float = 60.0
@@ -135,7 +163,7 @@ class Plan:
 
     def searches(self, spec: Spec[Any]) -> list[Planned]:
         """Return the searches of a spec, in ascending order of effort. The effort of a search is the sum of its
-        failures' efforts, plus 0.5 for each step to a larger size, plus 1.5 for a configuration other than the first.
+        failures' efforts, plus 0.5 for each step to a larger size, plus that of the configuration.
 
         Parameters:
             spec: the spec with its default bounds. Its name is the reference under which it is loaded.
@@ -145,41 +173,47 @@ class Plan:
         """
         column = spec.column
         rules = {} if column is None else dict(column.values)
-        found = list[tuple[float, Planned]]()
+        found = list[Planned]()
         for place, setting in enumerate(self.settings):
-            if not _applies(setting, rules):
+            if not _applies(setting, rules) or not all(hasattr(spec.bounds, name) for name in setting.needs):
                 continue
+            sizes = [size for size in self.sizes if not size.keys() <= setting.bounds.keys()] or [{}]
             own = {**rules, **setting.rules}
             failures = [each for each in self.failures if not _any_is(each.not_with, own)]
             most = self.most if setting.most is None else setting.most
             for number in range(most + 1):
-                for (larger, size), failing in itertools.product(
-                    enumerate(self.sizes), _combinations(failures, number)
-                ):
+                for (larger, size), failing in itertools.product(enumerate(sizes), _combinations(failures, number)):
                     bounds = _bounds(setting, size, failing)
-                    if names := self._properties(_bounded(spec, bounds), setting, failing):
-                        effort = sum(each.effort for each in failing) + _LARGER * larger + (_LATER if place else 0)
-                        found.append((effort, _planned(spec, setting, size, failing, bounds, names)))
+                    bounded = _bounded(spec, bounds)
+                    if names := self._properties(bounded, setting, failing):
+                        effort = sum(each.effort for each in failing) + _LARGER * larger
+                        effort += (_LATER if place else 0) if setting.effort is None else setting.effort
+                        situations = self._situations(bounded)
+                        found.append(_planned(spec, setting, size, failing, bounds, names, situations, effort))
         if not found:
             raise LeadlineError(f"the plan has no search for {spec.name}")
-        return [planned for _, planned in sorted(found, key=lambda pair: pair[0])]
+        return sorted(found, key=lambda planned: planned.effort)
+
+    def _situations(self, spec: Spec[Any]) -> tuple[str, ...]:
+        """Return the names of the witnesses to reach that a spec has."""
+        known = dict.fromkeys(item.name for item in (*spec.checks, *spec.optional) if item.kind.is_witness)
+        return tuple(name for name in known if not self.situations or name in self.situations)
 
     def _properties(self, spec: Spec[Any], setting: Setting, failing: Sequence[Failure]) -> tuple[str, ...]:
         """Return the names of the properties that are promised in a configuration even if the given failures happen."""
-        known = [item.name for item in spec.checks if not item.kind.is_witness and not item.kind.is_liveness]
-        wanted = setting.properties or self.properties or known
-        for item in (*spec.checks, *spec.optional):
-            if item.kind.is_liveness and item.name in wanted:
-                raise LeadlineError(f"the plan names {item.name}, but a hunt does not check liveness properties")
+        known = [item.name for item in spec.checks if not item.kind.is_witness]
         every = {item.name for item in (*spec.checks, *spec.optional)}
+        wanted = setting.properties or [*(self.properties or known), *(name for name in self.also if name in every)]
         if not set(wanted) & every:
             left_out = [item for item in spec.properties if item.applies is not None]
             if any(not wanted or any(map(item.is_named, wanted)) for item in left_out):
                 return ()  # none of them applies within these bounds
             names = f"the plan names no property of {spec.name}, only {', '.join(wanted)}"
-            raise LeadlineError(names if wanted else f"{spec.name} has no invariant that a hunt could check")
+            raise LeadlineError(names if wanted else f"{spec.name} has no property that a hunt could check")
         promised = [set(failure.properties) for failure in failing if failure.properties]
-        return tuple(name for name in wanted if name in every and all(name in names for names in promised))
+        broken = {name for failure in failing for name in failure.breaks}
+        named = [name for name in dict.fromkeys(wanted) if name in every and name not in {*setting.breaks, *broken}]
+        return tuple(name for name in named if all(name in names for names in promised))
 
 
 def _bounds(setting: Setting, size: Mapping[str, Any], failing: Sequence[Failure]) -> Values:
@@ -204,6 +238,8 @@ def _planned(
     failing: Sequence[Failure],
     bounds: Values,
     properties: tuple[str, ...],
+    situations: tuple[str, ...],
+    effort: float,
 ) -> Planned:
     names = [_counted(name, [each.name for each in failing]) for name in dict.fromkeys(f.name for f in failing)]
     parts = [setting.name, *(f"{name}={value}" for name, value in size.items()), " + ".join(names) or "no failure"]
@@ -213,6 +249,10 @@ def _planned(
         bounds,
         frozenset({*setting.bounds, *size}),
         properties,
+        situations,
+        tuple(each.name for each in failing),
+        effort,
+        setting.first_seconds,
     )
 
 
@@ -223,7 +263,19 @@ _LATER = 1.5
 """The effort of all configurations but the first one."""
 
 
-_LISTS = ("settings", "sizes", "failures", "cures", "properties", "instead_of", "without")
+_LISTS = (
+    "settings",
+    "sizes",
+    "failures",
+    "cures",
+    "properties",
+    "also",
+    "situations",
+    "breaks",
+    "needs",
+    "instead_of",
+    "without",
+)
 """The keys of a plan that have lists."""
 
 

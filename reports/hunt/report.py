@@ -18,11 +18,11 @@ from leadline.checker.support.messages import counted
 from leadline.reports.kafka.bugs import NO_TICKET
 from leadline.reports.toml_files import Values
 
-FORMAT = 2
+FORMAT = 3
 """The version of the format of saved hunts."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True)
 class Cause:
     """A cause of a violation.
 
@@ -45,6 +45,7 @@ class Cause:
         is_shortest: whether there is no shorter trace within `bounds`.
         steps: the steps of the trace, in words.
         instances: the steps, as the names of action instances.
+        loop: for a trace that ends in a loop, the number of steps before the loop, otherwise None.
         search: the name of the search of the plan that found it.
         cpu_seconds: the processor time that the hunt had spent on the spec when it found the violation.
     """
@@ -65,6 +66,7 @@ class Cause:
     is_shortest: bool
     steps: list[str]
     instances: list[str]
+    loop: int | None = None
     search: str = ""
     cpu_seconds: float = 0.0
 
@@ -98,11 +100,13 @@ class SearchDone:
         verdict: ``holds`` if all states were searched and, with the cures, no property is violated; ``incomplete``
             otherwise.
         distinct: the number of distinct states of the last exhaustive search.
+        open: the number of these that are open: no verdict about liveness covers behaviours that stay in them.
         depth: the depth of that search.
         behaviours: the number of behaviours of the random search, or 0 if there was none.
         seconds: the time in seconds, including the time for finding causes.
         cures: the names of the cures in the last search.
         not_searched: the properties that were not searched, because they are violated by a cause that has no cure.
+        allowed: the time limit of the exhaustive search in seconds.
     """
 
     name: str
@@ -113,6 +117,29 @@ class SearchDone:
     seconds: float
     cures: list[str]
     not_searched: list[str] = attrs.field(factory=list)
+    allowed: float = 0.0
+    open: int = 0
+
+    def is_open(self, most: float) -> bool:
+        """Return whether the search has not ended, and may take more time than it had: up to `most` seconds."""
+        return self.verdict != "holds" and self.allowed < most
+
+
+@attrs.frozen(kw_only=True)
+class Situation:
+    """A situation that a search has reached: a witness in which a rule can do harm.
+
+    Attributes:
+        name: the name of the witness.
+        search: the name of the search of the plan that reached it first.
+        bounds: the bounds of that search.
+        length: the number of states of the shortest trace to it within these bounds.
+    """
+
+    name: str
+    search: str
+    bounds: Values
+    length: int
 
 
 @attrs.define(kw_only=True)
@@ -123,7 +150,9 @@ class SpecHunt:
         reference: the spec.
         code: a digest of the code and the data of the spec, and of leadline.
         planned: the names of the searches in the plan.
-        searches: the searches that were made.
+        wanted: the names of all situations that the hunt wants to reach.
+        situations: the situations that were reached, in this order.
+        searches: the searches that were made, with the longest time limit that each had.
         causes: the causes that were found.
         cpu_seconds: the processor time that was spent.
     """
@@ -131,6 +160,8 @@ class SpecHunt:
     reference: str
     code: str
     planned: list[str]
+    wanted: list[str] = attrs.field(factory=list)
+    situations: list[Situation] = attrs.field(factory=list)
     searches: list[SearchDone] = attrs.field(factory=list)
     causes: list[Cause] = attrs.field(factory=list)
     cpu_seconds: float = 0.0
@@ -140,6 +171,16 @@ class SpecHunt:
         """The names of the searches that were not made."""
         done = {search.name for search in self.searches}
         return [name for name in self.planned if name not in done]
+
+    @property
+    def unreached(self) -> list[str]:
+        """The names of the situations that no search has reached."""
+        reached = {each.name for each in self.situations}
+        return [name for name in self.wanted if name not in reached]
+
+    def is_open(self, most: float) -> bool:
+        """Return whether a search was not made, or may take more time than it had; see `SearchDone.is_open`."""
+        return bool(self.left) or any(search.is_open(most) for search in self.searches)
 
     @property
     def incomplete(self) -> list[SearchDone]:
@@ -229,4 +270,7 @@ def lines(report: HuntReport) -> list[str]:
         if spec.left:
             text += f", {len(spec.left)} not made"
         said.append(text)
+        if spec.wanted:
+            text = f"{spec.reference}: {len(spec.situations)} of {counted(len(spec.wanted), 'situation')} reached"
+            said.append(text + (f"; not reached: {', '.join(spec.unreached)}" if spec.unreached else ""))
     return said

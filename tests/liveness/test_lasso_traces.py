@@ -333,14 +333,24 @@ spec = Spec(
 def test_suite_and_hunt_do_not_leave_liveness_out_silently(tmp_path: Path) -> None:
     (tmp_path / "numbers.py").write_text(NUMBERS)
     (tmp_path / "leadline.toml").write_text('[[check]]\nspec = "numbers.py"\nengine = "fuzz"\nexpect = "incomplete"\n')
-    (tmp_path / "plan.toml").write_text('properties = ["four"]\n')
     suite = call("check", folder=tmp_path)
     assert suite.code == 2
     assert 'engine = "fuzz" cannot check four, which is a liveness property' in suite.err
-    planned = call("hunt", "numbers.py", "--plan", "plan.toml", folder=tmp_path)
-    assert planned.code == 2
-    assert "the plan names four, but a hunt does not check liveness properties" in planned.err
-    assert "a hunt leaves out four, which is a liveness property" in call("hunt", "numbers.py", folder=tmp_path).err
+
+
+def test_a_hunt_judges_liveness_and_says_what_stays_open(tmp_path: Path) -> None:
+    never = OPEN.replace("number.value < 3", "number.value < 2")
+    for name, text in (("open", OPEN), ("never", never)):
+        (tmp_path / f"{name}.py").write_text(text)
+        found = call("hunt", f"{name}.py", "--json", f"{name}.json", "--html", f"{name}.html", folder=tmp_path)
+        (own,) = json.loads((tmp_path / f"{name}.json").read_text())["specs"]
+        if name == "open":
+            assert (found.code, [(each["verdict"], each["open"]) for each in own["searches"]]) == (0, [("holds", 1)])
+            assert "5, 1 open" in (tmp_path / "open.html").read_text()
+        else:
+            assert found.err == "leadline: found in never.py: four in 3 states: without a name, no cure (four)\n"
+            assert (found.code, [each["loop"] for each in own["causes"]]) == (1, [2])
+            assert "no cure (four), in never.py:spec" in (tmp_path / "never.html").read_text()
 
 
 def test_summaries_say_how_many_states_are_open(tmp_path: Path) -> None:
