@@ -117,7 +117,7 @@ def _with_fields(state: Any, values: Mapping[str, object]) -> Any:
     for field in attrs.fields(type(state)):
         constant = getattr(state, field.name)
         if is_constant(field) and all(hasattr(constant, name) for name in values):
-            state = attrs.evolve(state, **{field.name: attrs.evolve(constant, **values)})
+            state = attrs.evolve(state, **{str(field.alias): attrs.evolve(constant, **values)})
     return state
 
 
