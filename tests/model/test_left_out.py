@@ -122,7 +122,7 @@ def in_two_steps() -> Spec[Partition]:
 
     def initial(bounds: Bounds) -> Iterator[Partition]:
         for state in initial_states(bounds, protocol):
-            fields = {field.alias: getattr(state, field.name) for field in attrs.fields(Partition)}
+            fields = {str(field.alias): getattr(state, field.name) for field in attrs.fields(Partition)}
             yield InTwoSteps(**fields, read=(None,) * bounds.brokers)
 
     return attrs.evolve(spec, initial_states=initial)
