@@ -151,7 +151,7 @@ def test_a_run_that_is_not_decided_is_incomplete(recorded: list[str], tmp_path: 
         (["--release", "2.8.0"], "--release requires --walks or --chaos"),
         (["run.jsonl", "--release", "2.8.0", "--walks", "1"], "RECORDING cannot be combined with --release"),
         (["--release", "2.8.0", "--walks", "1", "--json", "-"], "--json cannot be combined with --release"),
-        (["run.jsonl", "--walks", "1"], "--walks, --chaos, --minutes and --keep require --release"),
+        (["run.jsonl", "--walks", "1"], "--walks, --quorum, --chaos, --minutes and --keep require --release"),
         (["--release", "2.8.77", "--walks", "1"], "2.8.77"),
     ],
 )
