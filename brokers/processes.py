@@ -21,8 +21,14 @@ from leadline.brokers.errors import BrokerError
 from leadline.brokers.failures import reason
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
-CHANGES_JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")
+_CHANGES_JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")
 """Environment variables that would change how Java runs a broker."""
+
+
+def java_environment() -> dict[str, str]:
+    """Return the environment of this process, without variables that would change how Java runs."""
+    return {key: value for key, value in os.environ.items() if key not in _CHANGES_JAVA}
+
 
 _POLL_SECONDS = 0.02
 
@@ -43,9 +49,8 @@ class OwnedProcess:
     def __init__(self, name: str, command: Sequence[str], log: Path, folder: Path) -> None:
         self.name, self.log = name, log
         launched = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), *command]
-        environment = {key: value for key, value in os.environ.items() if key not in CHANGES_JAVA}
         try:
-            self._process = _started_in_lasting_thread(lambda: _start(launched, log, folder, environment))
+            self._process = _started_in_lasting_thread(lambda: _start(launched, log, folder, java_environment()))
         except OSError as error:
             raise BrokerError(f"cannot start {name}: {error.strerror or error}") from error
 

@@ -29,8 +29,10 @@ from leadline.checker.support.inspection import is_a
 T = TypeVar("T")
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
-_PRIVATE_MODULE = re.compile(r"\b_leadline_spec_\w+\.")
 """The end of the text with which Python shows an object that has no `__repr__`."""
+
+_PRIVATE_MODULE = re.compile(r"\b_leadline_spec_\w+\.")
+"""The name under which a user's file is loaded, which the user does not know."""
 
 _WHAT = {"state": "a state", "bounds": "the bounds", "self": "the bounds"}
 _COUNTED = {1: "one parameter", 2: "two parameters"}

@@ -44,7 +44,7 @@ from leadline.checker.state import check_shape, check_state, roles
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_frozen
 from leadline.checker.support.messages import nearest
-from leadline.checker.values import Unfit, distinct
+from leadline.checker.values import Unfit, distinct, same
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -804,7 +804,7 @@ class LeavesOut(Generic[S]):
             return False
         for instance in self.instances:
             for after in instance.successors(state):
-                if not self.allows(state, after) and (self.loops or after != state):
+                if not self.allows(state, after) and (self.loops or not same(after, state)):
                     return True
         return False
 

@@ -146,6 +146,12 @@ def shipped_column(name: str) -> RuleColumn | None:
     return column_of(name)
 
 
+def mixed_in(reference: str) -> list[str]:
+    """Return the names of the two releases that a mix such as ``kafka/2.0..2.1`` has, or nothing for any other spec."""
+    old, _, new = reference.partition("..")
+    return [old, f"{old.partition('/')[0]}/{new}"] if new and not names_a_file(reference) else []
+
+
 def releases_with_rules_of(protocol: object) -> Sequence[RuleColumn]:
     """Return the releases of the family whose rules a protocol has, oldest first. There may be none."""
     from leadline.invariants.catalog import FAMILIES

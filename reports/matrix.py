@@ -29,7 +29,7 @@ from leadline.invariants.promises import why_not_promised
 from leadline.reports.kafka.bugs import CONSUMERS, SETTINGS, Archive, Bug, read_archive, sizes
 from leadline.reports.kafka.kept_behaviours import kept_steps
 from leadline.reports.kept_results import KeptResults
-from leadline.reports.loading import load_spec
+from leadline.reports.loading import load_spec, mixed_in
 from leadline.reports.toml_files import Values, read_as
 
 SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
@@ -213,7 +213,8 @@ class Matrix:
                     for item in result.properties
                     if self.properties is None or item.property.name in self.properties
                 }
-                parts = [finder.searched(each, self.max_states) for each in releases_of_mix(spec)]
+                mixed = releases_of_mix(spec) if Verdict.VIOLATED in (cell.verdict for cell in cells.values()) else []
+                parts = [finder.searched(each, self.max_states) for each in mixed]
                 if any(part.interrupted for part in parts):
                     return
                 cells = {name: cell.beside(name, parts) for name, cell in cells.items()}
@@ -315,12 +316,9 @@ class BugFinder:
 
 def releases_of_mix(spec: Spec[Any]) -> list[Spec[Any]]:
     """Return the two releases that a spec mixes, with the same checks and within the same bounds, or nothing."""
-    old, _, new = spec.name.partition("..")
-    if not new:
-        return []
     bounds, checks = attrs.asdict(spec.bounds), {item.name for item in spec.checks}
     found = []
-    for release in map(load_spec, (old, f"{spec.family.name}/{new}")):
+    for release in map(load_spec, mixed_in(spec.name)):
         known = {item.name for item in (*release.checks, *release.optional)}
         common = {field.name: bounds[field.name] for field in attrs.fields(type(release.bounds))}
         found.append(release.with_bounds(common).with_properties(sorted(checks & known)))

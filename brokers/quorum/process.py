@@ -17,7 +17,7 @@ from leadline.brokers.driver.waiting import NotMade
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.java import java_for
 from leadline.brokers.power_loss import cut_log
-from leadline.brokers.processes import CHANGES_JAVA
+from leadline.brokers.processes import java_environment
 from leadline.brokers.releases import BrokerRelease
 
 SOURCE = Path(__file__).with_name("Controllers.java")
@@ -45,11 +45,15 @@ class Controllers:
         self._directories: dict[int, str] = {}
         self._log = folder / "controllers.log"
         command = [str(self._java.path), "-Xmx512m", "-cp", os.pathsep.join(map(str, jars)), str(SOURCE)]
-        environment = {key: value for key, value in os.environ.items() if key not in CHANGES_JAVA}
-        try:
+        try:  # it ends at the end of its input, also when this process is killed
             with self._log.open("wb") as log:
-                self._process = subprocess.Popen(  # it ends at the end of its input, also when this process is killed
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=environment
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                    env=java_environment(),
                 )
         except OSError as error:
             raise BrokerError(f"cannot start {self._java.path}: {error.strerror or error}") from error

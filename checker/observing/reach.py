@@ -496,7 +496,7 @@ def reaching(given: Sequence[object]) -> Callable[[object, Iterable[object], boo
 
 
 def reach(function: object, given: Sequence[object], copies: bool) -> Reach:
-    """Return what one function can reach. For the parameters, see `Reach`."""
+    """Return what one function can reach. For the parameters, see `Reach` and `Reach.of`."""
     return reaching(given)(function, (), copies)
 
 

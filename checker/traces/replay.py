@@ -63,14 +63,16 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
     return followed
 
 
-def executed(spec: Spec[S], steps: Sequence[str]) -> Trace[S] | None:
-    """Execute the given steps in a spec, and return a behaviour that violates the spec's property.
+def executed(spec: Spec[S], steps: Sequence[str], loop: int | None = None) -> Trace[S] | None:
+    """Execute the given steps in a spec, and return a behaviour that violates the spec's property. Whether a behaviour
+    violates a property about the future is not decided again: any that ends in the loop is returned.
 
     If an action has several next states, at most `MOST_BEHAVIOURS` behaviours are examined.
 
     Parameters:
         spec: the spec, with one property.
         steps: the action instances, as `repr` writes them.
+        loop: for steps that end in a loop, the number of steps before it.
 
     Returns:
         The behaviour, or None if no behaviour with these steps violates the property.
@@ -86,10 +88,18 @@ def executed(spec: Spec[S], steps: Sequence[str]) -> Trace[S] | None:
             if spec.is_within(states[-1])
             for after in spec.take(known[step], states[-1])
         )
-        unlike = {tuple(states[-2:]): states for states in following}  # only the last step can make a difference
+        begins = slice(0, 0) if loop is None else slice(loop, loop + 1)
+        # only the last step and the beginning of the loop can make a difference
+        unlike = {(*states[-2:], *states[begins]): states for states in following}
         behaviours = [*unlike.values()][:MOST_BEHAVIOURS]
-    found = next((states for states in behaviours if complaint_at_end(spec, about, states) is not None), None)
-    return None if found is None else Trace(spec, found, [known[step] for step in steps], about)
+    for states in behaviours:
+        if about.kind.is_liveness:
+            is_about = loop is None or states[loop] == states[-1]
+        else:
+            is_about = complaint_at_end(spec, about, states) is not None
+        if is_about:
+            return Trace(spec, states, [known[step] for step in steps], about, loop)
+    return None
 
 
 def _property(spec: Spec[S], recorded: TraceFile) -> Property | None:

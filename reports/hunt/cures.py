@@ -28,7 +28,7 @@ from leadline.model.rules import RuleColumn
 from leadline.reports.differences import nearest_release, with_fields
 from leadline.reports.hunt.plan import OwnCure
 from leadline.reports.kafka.bugs import Archive, Bug, fix_of, read_archive
-from leadline.reports.loading import load_spec
+from leadline.reports.loading import load_spec, mixed_in
 from leadline.reports.rule_tables import rule_table
 from leadline.reports.toml_files import Values
 
@@ -153,10 +153,8 @@ def cures_of(reference: str) -> tuple[Cure, ...]:
     """Return the cures of a release of Kafka, or of a mix of two, in order of preference. Return an empty tuple for any
     other spec.
     """
-    old, mixed, new = reference.partition("..")
-    named = base_spec(old) if mixed else base_spec(reference)
-    others = [base_spec(f"{named.family.name}/{new}")] if mixed else []
-    found = [cure for spec in (named, *others) if spec.column for cure in (*_of_archive(spec.column), *_of_table(spec))]
+    named = map(base_spec, mixed_in(reference) or [reference])
+    found = [cure for spec in named if spec.column for cure in (*_of_archive(spec.column), *_of_table(spec))]
     unique: dict[tuple[tuple[str, str], ...], Cure] = {}
     for cure in found:
         if _checked(World(reference, {}, (cure,))) == _checked(World(reference, {})):

@@ -13,12 +13,13 @@ from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import read_toml
 from leadline.checker.support.messages import nearest
+from leadline.reports.loading import mixed_in
 from leadline.reports.toml_files import Values, read_as
 
 
 def shipped_plan(spec: Spec[Any]) -> Path | None:
     """Return the shipped plan for the family of a release or a mix of releases, or None if there is none."""
-    if spec.column is None and ".." not in spec.name:
+    if spec.column is None and not mixed_in(spec.name):
         return None
     path = Path(__file__).resolve().with_name(f"{spec.family.name}.toml")
     return path if path.is_file() else None

@@ -39,9 +39,9 @@ from leadline.reports.hunt.cures import (
 from leadline.reports.hunt.engines import on_this_machine
 from leadline.reports.hunt.hunt import Hunt, OutOfTime, lowered_bounds, prepared, renewed
 from leadline.reports.hunt.plan import Failure, Plan, Setting, read_plan, shipped_plan
-from leadline.reports.hunt.report import Cause, HuntReport, read_hunt
+from leadline.reports.hunt.report import Cause, HuntReport, SpecHunt, read_hunt
 from leadline.reports.kafka.bugs import Archive, Bug, read_archive
-from leadline.reports.loading import load_spec
+from leadline.reports.loading import load_spec, mixed_in
 from leadline.reports.toml_files import Values
 from tests.bench.bench_hunt import matching, pairs
 from tests.suite.command import call, run_leadline
@@ -136,6 +136,22 @@ def hunted(folder: Path, *arguments: str, plan: str = PLAN + CURES) -> tuple[int
     run = call("hunt", "boiler.py", "--plan", "plan.toml", "--json", "hunt.json", *arguments, folder=folder)
     assert not _without_findings(run.err) or run.code == 3, run.err
     return run.code, json.loads((folder / "hunt.json").read_text()), run.out
+
+
+def made(plan: Plan, reference: str, seconds: float = 600, workers: int | None = 1) -> SpecHunt:
+    """Make a hunt of one spec without the command line, and return what it found."""
+    report = HuntReport(plan="own", digest="", specs=prepared(plan, [reference]))
+    Hunt(
+        plan=plan,
+        report=report,
+        until=time.monotonic() + seconds,
+        watch=lambda _: lambda _: None,
+        save=lambda: None,
+        explore=on_this_machine(workers=workers),
+        workers=workers,
+    ).run()
+    (own,) = report.specs
+    return own
 
 
 def _without_findings(err: str) -> str:
@@ -535,19 +551,9 @@ def test_a_cause_of_kafka_that_nobody_has_named_is_mended_too(monkeypatch: pytes
     names = ["reassignment_as_asked", "added_or_removed"]
     setting = Setting(name="two", bounds=bounds, first_seconds=60)
     plan = Plan(settings=[setting], properties=names, random_seconds=0, seconds=60)
-    report = HuntReport(plan="own", digest="", specs=prepared(plan, ["kafka/4.3"]))
-    Hunt(
-        plan=plan,
-        report=report,
-        until=time.monotonic() + 600,
-        watch=lambda _: lambda _: None,
-        save=lambda: None,
-        explore=on_this_machine(workers=1),
-        workers=1,
-    ).run()
+    own = made(plan, "kafka/4.3")
     monkeypatch.undo()
     cures_of.cache_clear()
-    (own,) = report.specs
     assert [(cause.kind, cause.decided) for cause in own.causes] == [("without a name", True)] * 2
     first, second = sorted(own.causes, key=lambda cause: cause.violates, reverse=True)
     assert (first.violates, first.fixes) == ("reassignment_as_asked", ["override=replaced"])
@@ -610,16 +616,8 @@ def test_a_hunt_names_the_rule_of_a_finding_that_nobody_has_named() -> None:
         seconds=1000,
         deciding_seconds=1000,
     )
-    report = HuntReport(plan="own", digest="", specs=prepared(plan, ["kafka/4.3"]))
-    Hunt(
-        plan=plan,
-        report=report,
-        until=time.monotonic() + 3000,
-        watch=lambda _: lambda _: None,
-        save=lambda: None,
-        explore=on_this_machine(workers=None),
-    ).run()
-    ((cause,),) = (own.causes for own in report.specs)
+    own = made(plan, "kafka/4.3", seconds=3000, workers=None)
+    (cause,) = own.causes
     assert (cause.name, cause.decided, cause.length) == ("follower_leos=forgotten", True, 21)
 
 
@@ -756,17 +754,8 @@ def test_causes_within_the_same_bounds_are_told_apart(monkeypatch: pytest.Monkey
     bounds: Values = {"transactions": 1, "partitions": 1, "delayed": 1}
     setting = Setting(name="late", bounds=bounds, first_seconds=60)
     plan = Plan(settings=[setting], properties=["no_hanging_transaction"], random_seconds=0, seconds=60)
-    report = HuntReport(plan="own", digest="", specs=prepared(plan, ["txn/2.6"]))
-    Hunt(
-        plan=plan,
-        report=report,
-        until=time.monotonic() + 600,
-        watch=lambda _: lambda _: None,
-        save=lambda: None,
-        explore=on_this_machine(workers=1),
-    ).run()
+    own = made(plan, "txn/2.6")
     cures_of.cache_clear()
-    (own,) = report.specs
     assert own.causes
     assert [search.verdict for search in own.searches] == ["holds"]
     for cause in own.causes:
@@ -837,3 +826,8 @@ def test_a_finding_counts_for_the_entry_whose_fix_alone_cures_it() -> None:
     assert ([bug.ticket for bug in named], ambiguous) == (["KAFKA-3143"], [])
     others = [bug for bug in bugs if bug.ticket != "KAFKA-3143"]
     assert matching(cause, others, seconds=60) == ([], [])
+
+
+def test_a_file_in_the_folder_above_is_not_a_mix() -> None:
+    assert mixed_in("kafka/2.0..2.1") == ["kafka/2.0", "kafka/2.1"]
+    assert mixed_in("../own.py") == mixed_in("kafka/2.0") == []
