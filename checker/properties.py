@@ -51,7 +51,7 @@ class Kind(enum.Enum):
     """The predicate must be true in at least one reachable state. It shows that the spec can reach such a state."""
     STEP_WITNESS = "step witness"
     """The predicate must be true for at least one step. It takes the states before and after the step."""
-    CONSTRAINT = "constraint"
+    WITHIN = "within"
     """The predicate is true in the states whose next states are searched. See `Spec.within`."""
     CUT = "cut"
     """The predicate is true in the states in which only a bound of the search blocks a step. See `Spec.cut`."""
@@ -125,7 +125,7 @@ CONDITIONS = (Kind.CONDITION, Kind.STEP_CONDITION)
 """The kinds of the predicates in formulas."""
 
 OF_STATES = (
-    Kind.INVARIANT, Kind.WITNESS, *LIVENESS[:-1], Kind.PREMISE, Kind.CONDITION, Kind.CUT, Kind.CONSTRAINT
+    Kind.INVARIANT, Kind.WITNESS, *LIVENESS[:-1], Kind.PREMISE, Kind.CONDITION, Kind.CUT, Kind.WITHIN
 )  # fmt: skip
 """The kinds of properties whose predicates take one state, except `Kind.FINAL`, which searches call only for states
 without a next state.

@@ -32,7 +32,6 @@ from leadline.checker.door import (
     refuse_dropped,
     shown,
     verdict,
-    wrong,
     wrong_state,
 )
 from leadline.checker.drawing import Drawing, Event, Message, Row
@@ -345,6 +344,12 @@ class Spec(Generic[S]):
         """
         return not self.is_within(state) or (self.opening is not None and self.complaint(self.opening, state) is None)
 
+    @property
+    def limits(self) -> dict[str, Callable[..., bool]]:
+        """The predicates that say where the search ends, keyed by the names of those attributes that are not None."""
+        found = {"within": self.within, "within_step": self.within_step, "cut": self.cut, "final": self.final}
+        return {name: each for name, each in found.items() if each is not None}
+
     @functools.cached_property
     def ending(self) -> Property | None:
         """The predicate of states that need no next state, as a property of kind `Kind.FINAL`, or None if there is no
@@ -398,8 +403,8 @@ class Spec(Generic[S]):
 
     @functools.cached_property
     def constraint(self) -> Property | None:
-        """The predicate `within` as a property of kind `Kind.CONSTRAINT`, or None if there is no such predicate."""
-        return _of_predicate(self.within, "within", Kind.CONSTRAINT)
+        """The predicate `within` as a property of kind `Kind.WITHIN`, or None if there is no such predicate."""
+        return _of_predicate(self.within, "within", Kind.WITHIN)
 
     def is_within(self, state: S) -> bool:
         """Return whether `within` is true for a state. Return True if the spec does not have this predicate.
@@ -438,12 +443,10 @@ class Spec(Generic[S]):
         return tuple(attrs.evolve(each, allows=self._allows) for each in self._all_instances)
 
     def _allows(self, before: S, after: S) -> bool:
-        """Return whether a step is taken. What the predicate raises is not caught, because the calls of actions do."""
-        assert self.within_step is not None
-        outcome = self.within_step(before, after)
-        if type(outcome) is not bool:
-            raise wrong(f"spec {self.name}: within_step", self.within_step, VERDICT, outcome)
-        return outcome
+        """Return whether a step is taken."""
+        owner, asked = f"spec {self.name}: within_step", self.within_step
+        assert asked is not None
+        return verdict(owner, asked, guarded(owner, lambda: asked(before, after)))
 
     @functools.cached_property
     def _all_instances(self) -> tuple[ActionInstance[S], ...]:

@@ -213,10 +213,10 @@ def refused(symmetry: Symmetry[S], by: Permutation, states: Iterable[S], what: s
     Parameters:
         by: the permutation that makes the second state of the first one.
         states: the two states.
-        what: what they do not have in common.
+        what: what is so in the second state only.
     """
     first, second = (visible(str(state)) for state in states)
     return SpecError(
-        f"spec {symmetry.spec.name} is not symmetric: {what}. {symmetry.text(by)} makes of the first state the second; "
-        f"the first is {first}; the second is {second}{symmetry.unmarked()}"
+        f"spec {symmetry.spec.name} is not symmetric: in {second}, {what}, unlike before {symmetry.text(by)}"
+        f"{f', in {first}' if first != second else ''}{symmetry.unmarked()}"
     )

@@ -13,8 +13,9 @@ T = TypeVar("T")
 
 
 @functools.cache
-def _fields(kind: Any) -> frozenset[str]:
-    return frozenset(field.name for field in getattr(kind, "__attrs_attrs__", ()))
+def _aliases(kind: Any) -> dict[str, str]:
+    """Return the names of a class's fields, and how ``attrs.evolve`` names them: `_at` as ``at``, for example."""
+    return {field.name: field.alias for field in getattr(kind, "__attrs_attrs__", ())}
 
 
 def field_of(value: Any, name: str) -> Any:
@@ -27,7 +28,7 @@ def field_of(value: Any, name: str) -> Any:
         TypeError: if the value has no such field.
     """
     kind: Any = type(value)
-    if name not in _fields(kind):
+    if name not in _aliases(kind):
         raise TypeError(f"field_of reads a field of an attrs value, and {name!r} is none of {kind.__name__}")
     return getattr(value, name)
 
@@ -64,7 +65,8 @@ def put(value: T, /, *path_and_new: Any) -> T:
         return made
     if isinstance(place, str):
         new = rest[0] if len(rest) == 1 else put(getattr(current, place), *rest)
-        changed: T = attrs.evolve(current, **{place: new})
+        kind: Any = type(current)
+        changed: T = attrs.evolve(current, **{_aliases(kind).get(place, place): new})
         return changed
     if not isinstance(current, tuple):
         raise TypeError(

@@ -108,15 +108,7 @@ class KeptResults:
 
     def _outside(self, spec: Spec[Any]) -> str:
         """Return what `reads_outside` tells, which bounds do not change. It is asked once for the same functions."""
-        functions = (
-            spec.initial_states,
-            spec.within,
-            spec.within_step,
-            spec.cut,
-            spec.final,
-            *spec.actions,
-            *spec.properties,
-        )
+        functions = (spec.initial_states, *spec.limits.values(), *spec.actions, *spec.properties)
         key = tuple(map(id, functions))
         if key not in self._asked:
             self._asked[key] = functions, reads_outside(spec)  # held, so that their ids are not reused

@@ -201,8 +201,7 @@ def _functions(spec: Spec[S]) -> list[object]:
     functions: list[object] = [spec.initial_states, *(action.function for action in spec.actions)]
     functions += [function for action in spec.actions for function in action.drawn.values()]
     functions += [item.function for item in (*spec.properties, *spec.checks_of(*CONDITIONS))]
-    limits = (spec.within, spec.within_step, spec.cut, spec.final)
-    return [*functions, *(function for function in limits if function is not None)]
+    return [*functions, *spec.limits.values()]
 
 
 def _is_installed(module: ModuleType) -> bool:

@@ -74,14 +74,7 @@ def reads_outside(spec: Spec[S]) -> str:
     Such code calls what `reach` does not know, for example ``open`` or ``os.environ``.
     """
     domains = [domain for action in spec.actions for domain in (*action.domains.values(), *action.drawn.values())]
-    functions = [
-        spec.within,
-        spec.within_step,
-        spec.cut,
-        spec.final,
-        *(action.function for action in spec.actions),
-        *domains,
-    ]
+    functions = [*spec.limits.values(), *(action.function for action in spec.actions), *domains]
     own = [item.function for item in spec.properties if item is not AT_REST]
     bounds = [] if is_a(spec.bounds, NoBounds) else [spec.bounds]
     found = reach(spec.initial_states, [spec.initials()[0], *bounds, *functions, *own], True)
@@ -107,8 +100,7 @@ def own_modules(spec: Spec[S]) -> dict[str, Path]:
 
 
 def _begin(spec: Spec[S]) -> list[object]:
-    given = [function for function in (spec.cut, spec.final, spec.within_step) if function is not None]
-    return [spec.initial_states, spec.bounds, spec.initials()[0], spec.within, *given, *spec.actions, *spec.properties]
+    return [spec.initial_states, spec.bounds, spec.initials()[0], *spec.limits.items(), *spec.actions, *spec.properties]
 
 
 def _ends(spec: Spec[S]) -> list[object]:

@@ -72,12 +72,12 @@ def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
 
 
 def _functions(spec: Spec[S]) -> Iterator[FunctionType]:
-    """Yield the Python functions of a spec's actions, properties and premises, and the function of its constraint.
+    """Yield the Python functions of a spec's actions, properties and premises, and what limits its search.
 
     Functions of this package, such as that of `leadline.checker.enabled`, are left out.
     """
-    within = [each for each in (spec.within, spec.within_step, spec.cut, spec.final) if each is not None]
-    named = [action.function for action in spec.actions] + [item.function for item in spec.checks] + within
+    checks = [item.function for item in spec.checks]
+    named = [*(action.function for action in spec.actions), *checks, *spec.limits.values()]
     for given in [*named, *(item.premise for item in spec.checks)]:
         function = inspect.unwrap(given.written if isinstance(given, Property) else given) if given else None
         if inspect.isfunction(function):

@@ -147,7 +147,9 @@ def main() -> None:
             stream.reconfigure(errors="leadline")
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.devnull)  # or shrinking creates .hypothesis
     notes = Notes()
-    logging.getLogger("leadline").addHandler(notes)
+    log = logging.getLogger("leadline")
+    log.setLevel(logging.INFO)
+    log.addHandler(notes)
     try:
         code = app.main(prog_name="leadline", standalone_mode=False)
         sys.stdout.flush()
@@ -188,7 +190,7 @@ def main() -> None:
     except BaseException as error:  # a spec may raise any exception, which must not end with exit code 1
         code = _fail(_unexpected(error, own))
     finally:
-        logging.getLogger("leadline").removeHandler(notes)
+        log.removeHandler(notes)
     sys.exit(code)
 
 

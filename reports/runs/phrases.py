@@ -273,7 +273,7 @@ def field_values(field: FieldCoverage, *, of_sample: bool) -> str:
 def statistics_lines(statistics: Statistics) -> list[str]:
     """Return lines with the counts of a run, its use of memory, and its calls to the spec."""
     queue = "" if statistics.queue is None else f", {statistics.queue:,} on queue"
-    outside = f", {statistics.outside:,} more outside of the constraint" if statistics.outside else ""
+    outside = f", {statistics.outside:,} more for which within is false" if statistics.outside else ""
     is_random = statistics.walked is not None
     made = counted(statistics.generated, "visit") if is_random else f"{statistics.generated:,} generated"
     return [
@@ -319,8 +319,8 @@ def liveness_lines(statistics: Statistics) -> list[str]:
     if live.open:
         verb = "are" if live.open > 1 else "is"
         lines.append(
-            f"{counted(live.open, 'state')} {verb} open: a bound blocks a step that the protocol would take, so no "
-            "verdict about liveness covers behaviours that stay there"
+            f"{counted(live.open, 'state')} {verb} open: a bound, within or within_step blocks a step that the "
+            "protocol would take, so no verdict about liveness covers behaviours that stay there"
         )
     return lines
 
@@ -334,7 +334,7 @@ def walked_lines(statistics: Statistics) -> list[str]:
         return []
     lengths = [length for length, count in enumerate(walked.lengths) for _ in range(count > 0)]
     spread = f"of {' to '.join(map(str, dict.fromkeys((lengths[0], lengths[-1]))))} steps" if lengths else "under way"
-    outside = f", {walked.outside:,} outside of the constraint" if walked.outside else ""
+    outside = f", {walked.outside:,} where within is false" if walked.outside else ""
     about = "" if walked.is_exact else "about "
     lines = [
         f"{counted(walked.behaviours, 'behaviour')} {spread}, {walked.steps:,} steps taken; "

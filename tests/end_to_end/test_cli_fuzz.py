@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,38 @@ def test_control_c_ends_in_3_with_a_partial_report(tmp_path: Path) -> None:
     assert "Traceback" not in run.err
     assert "incomplete: interrupted" in run.lines
     assert re.search(r"^[1-9][\d,]* distinct states?, [\d,]+ visits?,", run.out, re.MULTILINE)
+
+
+def test_a_violation_is_told_as_soon_as_it_is_found(tmp_path: Path) -> None:
+    run = run_leadline(*BEFORE_0_11, "--seed", QUICK_SEED, folder=tmp_path)
+    assert run.code == 1
+    told = re.findall(r"^leadline: atomic/hw-truncation: (.*)$", run.err, re.MULTILINE)
+    assert len(told) == 1
+    assert re.fullmatch(r"strong_isr is violated; its trace of \d+ states is shortened later", told[0])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_trace_is_shortened_keeps_the_trace(tmp_path: Path, number: int) -> None:
+    run = interrupted(
+        "fuzz",
+        "kafka/2.8",
+        "-b",
+        "brokers=3,records=3,max_epoch=4,crashes=2",
+        "-i",
+        "follower_reads",
+        "--trace-out",
+        "traces",
+        folder=tmp_path,
+        when="is violated; its trace",
+        number=number,
+    )
+    assert run.code == 1
+    assert "Traceback" not in run.out + run.err
+    assert "shortening was interrupted" in " ".join(run.lines)
+    (file,) = (tmp_path / "traces").iterdir()
+    again = call("replay", f"traces/{file.name}", folder=tmp_path)
+    assert again.code == 0
+    assert "which violates follower_reads" in again.out
 
 
 def test_a_search_begins_at_the_end_of_a_saved_trace_or_at_a_witness(tmp_path: Path) -> None:

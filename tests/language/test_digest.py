@@ -9,9 +9,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
+from attrs import evolve
 
 from leadline.checker.observing.digest import code_digest
 from leadline.invariants.catalog import CATALOG
@@ -180,3 +182,12 @@ def test_a_digest_is_the_same_in_every_process() -> None:
         run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         found.add(run.stdout.strip())
     assert len(found) == 1
+
+
+def test_a_predicate_that_limits_the_search_in_another_way_changes_the_digest() -> None:
+    def always(state: object) -> bool:
+        return True
+
+    spec = evolve(CATALOG["atomic/kip-279"], check_deadlock=True, within=None, cut=None)
+    limits: list[dict[str, Any]] = [{}, {"within": always}, {"cut": always}, {"final": always}]
+    assert len({code_digest(evolve(spec, **each)) for each in limits}) == len(limits)

@@ -125,7 +125,7 @@ def test_a_random_behaviour_ends_outside() -> None:
 def test_what_is_not_a_predicate_is_refused(explore: Explore) -> None:
     with pytest.raises(SpecError, match="spec clocks: within must be a function of a state, not 3"):
         spec_of(within=3)
-    with pytest.raises(SpecError, match="constraint divides"):
+    with pytest.raises(SpecError, match="within divides raised"):
         explore(spec_of(within=divides))
     with pytest.raises(SpecError, match="constraint says_four"):
         explore(spec_of(within=says_four))

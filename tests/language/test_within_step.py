@@ -272,7 +272,7 @@ def test_wrong_constraints_are_refused(allows: Any, said: str) -> None:
 def test_a_constraint_must_return_a_bool(explore: Callable[[Spec[Lift]], Result]) -> None:
     with pytest.raises(SpecError, match="spec lift: within_step must return True or False, not 1"):
         explore(lift(lambda before, after: 1))
-    with pytest.raises(SpecError, match=r"ZeroDivisionError: .*test_within_step.py, line \d+"):
+    with pytest.raises(SpecError, match=r"lift: within_step raised ZeroDivisionError: .*test_within_step.py, line \d+"):
         explore(lift(lambda before, after: 1 / 0 > 1))
 
 

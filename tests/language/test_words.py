@@ -505,3 +505,21 @@ def test_a_map_is_read_by_key() -> None:
     assert learned is not None
     assert learned.actions["grow"] < 100  # as many as there are values of a key, not of the map
     assert fuzz(spec, settings=RandomSettings(examples=300)).of("never").verdict is Verdict.VIOLATED
+
+
+@frozen
+class Private:
+    _at: int = 0
+
+
+@pytest.mark.parametrize("explore", [oracle.explore, learning.explore])
+def test_put_replaces_a_field_whose_argument_has_another_name(explore: Callable[[Spec[Private]], Any]) -> None:
+    @action("one more")
+    def more(state: Private) -> Iterator[Private]:
+        if state._at < 3:
+            yield put(state, "_at", state._at + 1)
+
+    found = explore(Spec(name="private", initial_states=lambda _: [Private()], actions=[more]))
+    assert found.statistics.distinct == 4
+    with pytest.raises(TypeError, match="other"):
+        put(Private(), "other", 1)

@@ -211,10 +211,8 @@ class SymmetricExpander(Expander[S]):
                 state: S = self.layout.state(rows[0])
                 twin: S = self.layout.state(self.permutations.row(which, rows[0]))
                 says = bool(shown[differ[0], target]) == checks[target].kind.is_witness
-                names = checks[target].name, checks[place].name
-                what = f"{names[0]} is {str(says).lower()} in the second, unlike {names[1]} in the first"
-                if checks[place].kind is Kind.CONSTRAINT:
-                    what = "within is true in only one of two states"
+                name = "within" if checks[place].kind is Kind.WITHIN else checks[target].name
+                what = f"{name} is {str(says).lower()}"
                 raise refused(self.symmetry, self.symmetry.group[which], (state, twin), what)
 
     def is_final(self, index: int) -> bool:
@@ -222,7 +220,7 @@ class SymmetricExpander(Expander[S]):
         found = spec.is_final(state)
         for by, twin in zip(self.symmetry.group, self.symmetry.orbit(state), strict=True):
             if spec.is_final(twin) != found:
-                raise refused(self.symmetry, by, (state, twin), "final is true in only one of two states")
+                raise refused(self.symmetry, by, (state, twin), f"final is {str(not found).lower()}")
         return found
 
     def orbits(self, last: int) -> OrbitCounts:

@@ -213,8 +213,7 @@ class Caller(Generic[S]):
         if item.at_rest:
             for instance in self.spec.healing if self.spec.within_step is None else self.spec.instances:
                 yield from (instance.action.function, *instance.action.drawn.values(), *instance.values)
-            limits = (self.spec.within, self.spec.within_step, self.spec.cut)
-            yield from (each for each in limits if each is not None)
+            yield from self.spec.limits.values()
 
     def _reach_more(self) -> None:
         """Update the reachable code and the precisions after new classes or functions have been found in states."""

@@ -237,6 +237,6 @@ def calls_by_oracle(spec: Spec[S], expanded: int, distinct: int, steps: int) -> 
         distinct: the number of distinct states found.
         steps: the number of steps between these states.
     """
-    of_states = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
+    of_states = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.WITHIN)
     of_steps = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
     return expanded * len(spec.instances) + distinct * len(of_states) + steps * len(of_steps)

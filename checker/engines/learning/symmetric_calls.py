@@ -185,10 +185,7 @@ class SymmetricCaller(Caller[S]):
                 what = "does not lead" if missing else "leads"
                 states = self.layout.state(row), self.layout.state(self.permutations.row(which, row))
                 after = self.layout.state(self.permutations.row(which, self.row_after(row, dict(effect))))
-                raise refused(
-                    self.symmetry, by, states, f"{twin} {what} from the second state to {visible(str(after))}, unlike "
-                    "the permuted step from the first state",
-                )  # fmt: skip
+                raise refused(self.symmetry, by, states, f"{twin} {what} to {visible(str(after))}")
 
     def steps(self, tree: int, row: Row) -> list[Outcome]:
         """Call an action instance under all permutations without recording its reads, and return its steps."""

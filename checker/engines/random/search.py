@@ -8,6 +8,7 @@ searches for shorter counterexamples, from the initial states and from the state
 from __future__ import annotations
 
 import functools
+import logging
 import time
 from typing import TypeVar
 
@@ -28,11 +29,16 @@ from leadline.checker.errors import SpecError
 from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.observing.line_coverage import with_source
+from leadline.checker.properties import Property
 from leadline.checker.result import Limits, PropertyResult, Result, Stop, StopKind, judge
 from leadline.checker.settings import RandomSettings
 from leadline.checker.spec import Spec
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 
 S = TypeVar("S")
+
+_log = logging.getLogger("leadline")
 
 
 def fuzz(
@@ -120,7 +126,14 @@ def _walked(
         uniform=settings.uniform, coverage=limits.coverage, tuning=settings.tuning_used,
     )  # fmt: skip
     sought = [item for item in spec.checks if not item.kind.is_witness]
-    can_be_decided = bool(sought) and not limits.keep_going
+    can_be_decided, told = bool(sought) and not limits.keep_going, set[Property]()
+
+    def tell() -> None:  # at once, since the rest of the search and the shortening may take minutes
+        for item in sought:
+            if item in walks.traces and item not in told:
+                told.add(item)
+                length = counted(len(walks.traces[item]), "state")
+                _log.info(visible(f"{spec.name}: {item.name} is violated; its trace of {length} is shortened later"))
 
     def walk() -> None:
         reported_at = 0.0
@@ -128,6 +141,8 @@ def _walked(
             if progress is not None and is_due(time.monotonic() - reported_at):
                 progress(walks.statistics)
                 reported_at = time.monotonic()
+            tell()
+        tell()
 
     stop = attempt(budget, walk)
     stop = attempt(budget, purity.check_again) or stop
