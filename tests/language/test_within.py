@@ -127,7 +127,7 @@ def test_what_is_not_a_predicate_is_refused(explore: Explore) -> None:
         spec_of(within=3)
     with pytest.raises(SpecError, match="within divides raised"):
         explore(spec_of(within=divides))
-    with pytest.raises(SpecError, match="constraint says_four"):
+    with pytest.raises(SpecError, match="within says_four"):
         explore(spec_of(within=says_four))
 
 
