@@ -29,10 +29,11 @@ from leadline.invariants.families.txn import PROPERTIES as TXN_PROPERTIES
 from leadline.invariants.logs import follower_log_is_prefix
 from leadline.invariants.promises import committed_never_lost
 from leadline.invariants.view import Complaint
-from leadline.reports.kafka.bugs import REPLICATION, BugSearch, read_archive
+from leadline.reports.kafka.bugs import REPLICATION, BugSearch
 from leadline.reports.loading import load_spec
 from leadline.reports.suite import SHIPPED, read_suite
 from tests.disks.states import write_state
+from tests.suite.archive import ARCHIVE, runs_of
 from tests.suite.samples import EVERY, sampled
 
 ON_DISKS = {check.name for check in CHECKS}
@@ -168,11 +169,8 @@ def test_the_end_of_every_counterexample_is_wrong_on_disks_as_it_is_in_the_spec(
 
 def archived() -> list[BugSearch]:
     """The runs of the archive in which a bug shows in a state: all, or one for each property."""
-    archive = read_archive().of_family(REPLICATION)
-    runs = [
-        [run for run in archive.runs(bug) if run.expected == "violated" and not run.spec.liveness]
-        for bug in archive.bugs
-    ]
+    bugs = ARCHIVE.of_family(REPLICATION).bugs
+    runs = [[run for run in runs_of(bug) if run.expected == "violated" and not run.spec.liveness] for bug in bugs]
     if EVERY:
         return [run for own in runs for run in own]
     return [*{own[-1].bug.property: own[-1] for own in runs if own}.values()]

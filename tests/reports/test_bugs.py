@@ -34,10 +34,10 @@ from leadline.reports.kafka.bugs import (
 )
 from leadline.reports.kafka.known_bugs import known_bugs_within
 from leadline.reports.loading import load_spec
+from tests.suite.archive import ARCHIVE, runs_of
 from tests.suite.command import call
 from tests.suite.samples import EVERY, sampled
 
-ARCHIVE = read_archive()
 CHEAP = "KAFKA-13916"
 """A bug whose runs take a second or two in all."""
 
@@ -54,7 +54,7 @@ def test_the_archive_has_the_bugs_that_everybody_knows() -> None:
 @pytest.mark.parametrize("bug", ARCHIVE.bugs, ids=lambda bug: bug.ticket)
 def test_what_is_asserted_of_a_bug_makes_sense(bug: Bug) -> None:
     """Its releases, rules, property and bounds exist, and the rules are those that changed where it was fixed."""
-    runs = ARCHIVE.runs(bug)
+    runs = runs_of(bug)
     affected = [run.spec.name for run in runs if run.part == "affected"]
     assert all(name.startswith(of) for name, of in zip(affected, bug.affected, strict=True))
     assert [run.part for run in runs].count("put back") == len(bug.fixed)
@@ -67,16 +67,16 @@ def test_what_is_asserted_of_a_bug_makes_sense(bug: Bug) -> None:
 
 def test_a_bug_is_looked_for_in_all_releases_after_the_one_that_mended_it() -> None:
     (bug,) = ARCHIVE.about("KAFKA-2334")[0]
-    later = [run.spec.name for run in ARCHIVE.runs(bug) if run.part == "later"]
+    later = [run.spec.name for run in runs_of(bug) if run.part == "later"]
     names = [column.name for column in RELEASES]
     assert [name.partition("+")[0] for name in later] == names[names.index("kafka/2.2") + 1 :]
 
 
 def test_a_release_with_another_bug_that_would_be_found_first_is_searched_as_it_was_released_too() -> None:
     (bug,) = ARCHIVE.about("KAFKA-14704")[0]
-    whole = [run for run in ARCHIVE.runs(bug) if run.part == "as released"]
+    whole = [run for run in runs_of(bug) if run.part == "as released"]
     assert [(run.spec.name, run.expected) for run in whole] == [("kafka/2.8", "violated")]
-    mended = next(run for run in ARCHIVE.runs(bug) if run.part == "affected")
+    mended = next(run for run in runs_of(bug) if run.part == "affected")
     assert mended.spec.name == "kafka/2.8+diverging_fetch=ignored"
     assert mended.spec.bounds == whole[0].spec.bounds
     (other,) = ARCHIVE.about("KAFKA-13141")[0]
@@ -98,7 +98,7 @@ def unlisted(bug: Bug) -> list[BugSearch]:
 def beside(bug: Bug) -> list[BugSearch]:
     """A search for each release right before or after the affected ones that no other search is about."""
     affected = {release(name).name for name in bug.affected}
-    searched = {run.spec.name.partition("+")[0] for run in (*ARCHIVE.runs(bug), *unlisted(bug))}
+    searched = {run.spec.name.partition("+")[0] for run in (*runs_of(bug), *UNLISTED_OF[id(bug)])}
     found = dict[str, str]()
     for column in {(each.kind, each.line): each for each in map(release, bug.affected)}.values():
         like = load_spec(bug.affected[0]).family.like(column)
@@ -119,7 +119,8 @@ def release(name: str) -> RuleColumn:
     return column
 
 
-UNLISTED = [run for bug in ARCHIVE.bugs for run in unlisted(bug)]
+UNLISTED_OF = {id(bug): unlisted(bug) for bug in ARCHIVE.bugs}
+UNLISTED = [run for runs in UNLISTED_OF.values() for run in runs]
 
 
 def test_releases_that_have_the_rules_of_a_bug_but_not_the_bug_say_why() -> None:
@@ -158,7 +159,7 @@ def test_a_release_beside_the_affected_ones_does_not_have_the_bug(run: BugSearch
         assert ENGINES["compiled"](fixed).verdict is Verdict.HOLDS, column.name
 
 
-AS_RELEASED = [run for bug in ARCHIVE.bugs for run in ARCHIVE.runs(bug) if run.part == "as released"]
+AS_RELEASED = [run for bug in ARCHIVE.bugs for run in runs_of(bug) if run.part == "as released"]
 
 
 @pytest.mark.slow
@@ -222,7 +223,7 @@ SECONDS = {"KAFKA-14639"}
 )
 def test_a_bug_of_groups_is_where_the_archive_says_and_nowhere_else(bug: Bug) -> None:
     """One release of each part is searched: the first affected, the fixed, the last one."""
-    runs = ARCHIVE.runs(bug) if EVERY else [*{run.part: run for run in ARCHIVE.runs(bug)}.values()]
+    runs = runs_of(bug) if EVERY else [*{run.part: run for run in runs_of(bug)}.values()]
     assert [run.spec.name for run in runs if not run.searched().as_expected] == []
 
 
@@ -238,7 +239,7 @@ def test_a_bug_of_groups_is_outside_a_search_with_other_settings_or_fewer_failur
     ]
 
 
-OF_CONTROLLERS = [run for bug in ARCHIVE.of_family(CONTROL).bugs for run in ARCHIVE.runs(bug)]
+OF_CONTROLLERS = [run for bug in ARCHIVE.of_family(CONTROL).bugs for run in runs_of(bug)]
 
 
 def spaces(runs: list[BugSearch]) -> list[list[BugSearch]]:
@@ -307,7 +308,7 @@ def test_a_bug_of_controllers_before_the_first_release_cannot_be_replayed(tmp_pa
 @pytest.mark.parametrize("bug", ARCHIVE.of_family(TRANSACTIONS).bugs, ids=lambda bug: bug.ticket)
 def test_a_bug_of_transactions_is_where_the_archive_says_and_nowhere_else(bug: Bug) -> None:
     """The searches take milliseconds. A release of brokers with any client is affected, or later than the fix."""
-    runs = [run.searched() for run in ARCHIVE.runs(bug)]
+    runs = [run.searched() for run in runs_of(bug)]
     assert [run.run.spec.name for run in runs if not run.as_expected] == []
 
 
@@ -371,7 +372,7 @@ def test_searches_on_two_cores_say_the_same_and_a_saved_one_is_not_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (bug,) = ARCHIVE.about(CHEAP)[0]
-    searches = {repr(run.spec.name) for run in ARCHIVE.runs(bug)}
+    searches = {repr(run.spec.name) for run in runs_of(bug)}
     on_one = call("bugs", CHEAP, folder=tmp_path)
     search, made = BugSearch.search, tmp_path / "made"
 

@@ -19,15 +19,14 @@ from leadline.checker.result import PropertyResult
 from leadline.checker.state import component
 from leadline.checker.trace import Trace
 from leadline.reports.diagnosis import Change, diagnose, lines
-from leadline.reports.kafka.bugs import Bug, read_archive
+from leadline.reports.kafka.bugs import Bug
 from leadline.reports.kafka.kept_behaviours import FILE, kept, read_kept
 from leadline.reports.left_out_steps import world_without
 from leadline.reports.loading import load_spec
 from leadline.reports.rule_tables import rule_table
+from tests.suite.archive import ARCHIVE, runs_of
 from tests.suite.command import call
 from tests.suite.samples import EVERY, sampled
-
-ARCHIVE = read_archive()
 
 OF_A_RULE = [bug for bug in ARCHIVE.bugs if bug.rules and not any("+" in name for name in bug.fixed)]
 
@@ -37,7 +36,7 @@ QUICK = ("KAFKA-7235", "KAFKA-2334", "KAFKA-14140", "KAFKA-1120")
 
 def prevented(bug: Bug) -> list[Change]:
     """The changes that mend a bug in the last affected release that has its rules."""
-    runs = [run for run in ARCHIVE.runs(bug) if run.part == "affected"]
+    runs = [run for run in runs_of(bug) if run.part == "affected"]
     tables = [(run, rule_table(run.spec)) for run in runs]
     run = [run for run, table in tables if table is not None and bug.rules.items() <= table.values.items()][-1]
     diagnosis = diagnose(ENGINES["compiled"](run.spec, Limits()), seconds=300)
@@ -62,7 +61,7 @@ def test_the_guide_counts_the_bugs_whose_rule_is_found() -> None:
 @pytest.mark.parametrize("ticket", sorted({ticket for ticket, _ in read_kept(FILE)}))
 def test_the_steps_of_an_archived_bug_name_it_without_a_search(ticket: str) -> None:
     bug = next(bug for bug in ARCHIVE.bugs if bug.ticket == ticket)
-    traces = [(run, kept(run)) for run in ARCHIVE.runs(bug) if run.part == "affected" and bug.rules and bug.fixed]
+    traces = [(run, kept(run)) for run in runs_of(bug) if run.part == "affected" and bug.rules and bug.fixed]
     for run, trace in traces:
         table = rule_table(run.spec)
         if trace is None or table is None or not bug.rules.items() <= table.values.items():

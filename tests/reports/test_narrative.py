@@ -8,18 +8,17 @@ import pytest
 
 from leadline.brokers import reproduction
 from leadline.invariants.promises import LOSS_PROPERTIES
-from leadline.reports.kafka.bugs import NO_TICKET, Bug, read_archive
+from leadline.reports.kafka.bugs import NO_TICKET, Bug
 from leadline.reports.kafka.kept_behaviours import kept
 from leadline.reports.kafka.narrative import OF_CANDIDATES, OF_DATA, OF_REQUESTS, Narrative, narrative
-
-ARCHIVE = read_archive()
+from tests.suite.archive import ARCHIVE, runs_of
 
 PAGE = Path(__file__).parents[2] / "reports" / "pages" / "findings" / "bugs.md"
 
 
 def of_kept_trace(bug: Bug) -> Narrative | None:
     """The narrative of a bug from its kept trace in the last affected release that has one."""
-    runs = [run for run in ARCHIVE.runs(bug) if run.part == "affected"]
+    runs = [run for run in runs_of(bug) if run.part == "affected"]
     trace = next((trace for run in reversed(runs) if (trace := kept(run)) is not None), None)
     return None if trace is None else narrative(bug, trace)
 

@@ -10,10 +10,9 @@ import pytest
 from leadline.checker import Spec
 from leadline.checker.engines import ENGINES
 from leadline.checker.result import Verdict
-from leadline.reports.kafka.bugs import BugSearch, read_archive
+from leadline.reports.kafka.bugs import BugSearch
 from leadline.reports.loading import load_spec
-
-ARCHIVE = read_archive()
+from tests.suite.archive import ARCHIVE, runs_of
 
 SLOW = {"no ticket: outdated log end", "KAFKA-15665"}
 """Bugs whose searches take minutes."""
@@ -26,7 +25,7 @@ def of_part(part: str) -> list[BugSearch]:
     """Return the first search of this part for each bug."""
     found: dict[tuple[str, str], BugSearch] = {}
     for bug in ARCHIVE.bugs:
-        for run in ARCHIVE.runs(bug):
+        for run in runs_of(bug):
             if run.part == part and bug.ticket not in SLOW:
                 found.setdefault((bug.ticket, bug.property), run)
     return [*found.values()]
