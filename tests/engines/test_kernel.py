@@ -19,10 +19,10 @@ from leadline.checker.engines.learning.forest import Forest
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
 from leadline.checker.engines.learning.workers import Workers
-from leadline.checker.settings import DEFAULT
+from leadline.checker.settings import DEFAULT, CompiledSettings
 from leadline.invariants.catalog import CATALOG
 from tests.specs import learning
-from tests.specs.agreement import assert_same_answers
+from tests.specs.agreement import SMALL, assert_same_answers
 
 MASK = 2**64 - 1
 
@@ -152,13 +152,13 @@ def test_an_action_that_remembers_is_refused(explore: Callable[[Spec[Lamps]], Re
 
 
 def test_nothing_is_left_to_compile_in_a_search() -> None:
-    """Loops are compiled before the search, so the time does not count towards its limits."""
+    """Loops are compiled before the search for any number of threads, and do not count towards its limits."""
     warming.compiled_ahead(search._search_once, kernel.expand)
     dispatchers = {name: item for name, item in vars(kernel).items() if hasattr(item, "signatures")}
     compiled_before = {name: list(item.signatures) for name, item in dispatchers.items()}
     limits = Limits(keep_going=True, traces=3)
-    for name in ("atomic/hw-truncation", "atomic/kip-101"):
-        learning.explore(CATALOG[name], limits)
+    for name, workers in (("atomic/hw-truncation", 1), ("atomic/kip-101", 2)):
+        learning.explore(CATALOG[name], limits, settings=CompiledSettings(workers=workers, tuning=SMALL))
     assert {name: list(item.signatures) for name, item in dispatchers.items()} == compiled_before
 
 

@@ -170,7 +170,7 @@ class Expander(Generic[S]):
             The index of an action instance that does not lead to the saved states, or None if the same states were
             found by the same steps.
         """
-        store, filled = self.store, found.parts.cursors[:, kernel.FILLED]
+        store, filled = self.store, found.parts.cursors[:, kernel.FILLED].copy()
         for part, count in enumerate(filled):
             if found.new[part]:
                 return int(found.buffers.trees[part, np.argmax(found.buffers.places[part, :count] >= 0)])
@@ -198,10 +198,11 @@ class Expander(Generic[S]):
         seen = np.zeros((len(new), len(found.steps_wanted)), np.int64)
         seen_at = np.zeros((*seen.shape, wanted), np.int64)
         counted = CountArrays(counters, counts, dead, seen, seen_at)
+        filled = parts.cursors[:, kernel.FILLED].copy()  # contiguous, or Numba compiles again for several parts
         work = [
             (
-                part, store.count + sum(new[:part]), parts.ends[part], parts.ends[part + 1],
-                parts.cursors[:, kernel.FILLED], buffers.arrays, -1 if most is None else most, store.kept, counted,
+                part, store.count + sum(new[:part]), parts.ends[part], parts.ends[part + 1], filled, buffers.arrays,
+                -1 if most is None else most, store.kept, counted,
             )
             for part in range(len(new))
         ]  # fmt: skip
