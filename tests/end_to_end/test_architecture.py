@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,9 +75,10 @@ def imports_in(text: str, names: set[str] | None = None) -> Iterator[tuple[str, 
     yield from walk(ast.parse(text), True)
 
 
-def imports_of(module: str) -> list[tuple[str, bool | None]]:
+@functools.cache
+def imports_of(module: str) -> tuple[tuple[str, bool | None], ...]:
     """What `imports_in` finds in one of our files."""
-    return list(imports_in(FILES[module].read_text(encoding="utf-8"), set(FILES)))
+    return tuple(imports_in(FILES[module].read_text(encoding="utf-8"), set(FILES)))
 
 
 def test_every_package_was_found() -> None:

@@ -143,7 +143,7 @@ OPTIONS = {
 }
 """The arguments of commands that take no spec."""
 
-SHOWN = {"advise": r"kafka/", "audit": r"of 700 partitions", "bugs": r"kafka/", "reproduce": r"kafka/"}
+SHOWN = {"advise": r"kafka/", "audit": r"of 700 partitions", "bugs": r"search [2-9] of", "reproduce": r"kafka/"}
 """What commands that take no spec show on a terminal when they are in the middle of something long."""
 
 
