@@ -86,6 +86,8 @@ class Limits:
         depth: the maximum number of states on a path from an initial state, including the initial state.
         max_states: the maximum number of distinct states.
         max_seconds: the maximum duration of the search in seconds.
+        max_cpu_seconds: the maximum processor time of this process during the search, in seconds. It does not depend on
+            what else the machine does.
         max_memory: the maximum memory of the process in bytes. None means most of the free memory of the machine.
         keep_going: whether to continue the search after a violation.
         sought: the names of the most important properties. If given, only a violation of these properties ends the
@@ -106,15 +108,17 @@ class Limits:
     max_memory: int | None = None
     coverage: bool = False
     sought: tuple[str, ...] = ()
+    max_cpu_seconds: float | None = None
 
     def __attrs_post_init__(self) -> None:
-        for name in ("depth", "max_states", "max_seconds", "max_memory", "traces"):
+        times = ("max_seconds", "max_cpu_seconds")
+        for name in ("depth", "max_states", *times, "max_memory", "traces"):
             value = getattr(self, name)
             if value is None:
                 continue
-            number = type(value) is int or (name == "max_seconds" and type(value) is float)
+            number = type(value) is int or (name in times and type(value) is float)
             if not number or not value > 0:  # nan > 0 is false
-                kind = "a number" if name == "max_seconds" else "an integer"
+                kind = "a number" if name in times else "an integer"
                 raise SpecError(f"limit {name}={value} is out of range: it must be {kind} greater than 0")
         if self.traces > MOST_TRACES:
             raise SpecError(f"limit traces={self.traces} is out of range: it must be at most {MOST_TRACES:,}")

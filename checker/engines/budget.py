@@ -91,6 +91,8 @@ class Budget:
         self.started = time.monotonic() - spent
         self.memory = Memory(limits.max_memory, helpers)
         self._seconds = limits.max_seconds
+        self._cpu_seconds = limits.max_cpu_seconds
+        self._cpu_started = time.process_time()
         self._paused_at: float | None = None
         self._over = threading.Event()
         self._not_caught: list[KeyboardInterrupt] = []
@@ -121,11 +123,13 @@ class Budget:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Return a context manager for a ``with`` block whose time does not count, such as that of compiling loops."""
-        began = self._paused_at = time.monotonic()
+        began, cpu_began = time.monotonic(), time.process_time()
+        self._paused_at = began
         try:
             yield
         finally:
             self.started += time.monotonic() - began
+            self._cpu_started += time.process_time() - cpu_began
             self._paused_at = None
 
     def out_of_time(self, grace: float = 0.0) -> Stop | None:
@@ -134,9 +138,13 @@ class Budget:
         Parameters:
             grace: the number of seconds by which the limit may be exceeded.
         """
-        if self._seconds is None or self.seconds <= self._seconds + grace:
+        if self._seconds is not None and self.seconds > self._seconds + grace:
+            return Stop(StopKind.TIME, f"reached {self._seconds:g} seconds")
+        if self._cpu_seconds is None or self._paused_at is not None:
             return None
-        return Stop(StopKind.TIME, f"reached {self._seconds:g} seconds")
+        if time.process_time() - self._cpu_started <= self._cpu_seconds + grace:
+            return None
+        return Stop(StopKind.TIME, f"reached {self._cpu_seconds:g} seconds of processor time")
 
     def out_of_memory(self, more: int = 0) -> Stop | None:
         """Return the reason to stop if the search exceeds a memory limit, otherwise None.

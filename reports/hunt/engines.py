@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import attrs
+
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
@@ -49,6 +51,10 @@ def on_spark(master: str | None, conf: Mapping[str, str], work_dir: str | None) 
 
         def explore(spec: Spec[Any], limits: Limits, progress: Progress) -> Result:
             folder = None if work_dir is None else f"{work_dir}/search-{next(numbers)}"
+            times = [each for each in (limits.max_seconds, limits.max_cpu_seconds) if each is not None]
+            limits = attrs.evolve(
+                limits, max_seconds=min(times, default=None), max_cpu_seconds=None
+            )  # not of this process
             return explore_on_spark(spec, limits, progress, SparkSettings(work_dir=folder), session=session)
 
         yield explore

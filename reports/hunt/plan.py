@@ -25,12 +25,6 @@ def shipped_plan(spec: Spec[Any]) -> Path | None:
     return path if path.is_file() else None
 
 
-FIRST_SECONDS = 5.0
-"""The time limit, in seconds, of each search in the first round: most violations have short traces, and a search that
-has not ended by then has looked at all of these.
-"""
-
-
 @attrs.frozen(kw_only=True)
 class Setting:
     """A configuration in which a spec is searched.
@@ -45,7 +39,6 @@ class Setting:
         properties: the names of the properties to check. If empty, those of the plan are checked.
         breaks: the names of properties that the configuration does not promise.
         most: the maximum number of failures in a search, or None for the maximum of the plan.
-        first_seconds: the time limit of its searches in the first round.
         effort: the effort of all its searches. None means 0 for the first configuration, and 1.5 for the others.
     """
 
@@ -57,7 +50,6 @@ class Setting:
     properties: list[str] = attrs.field(factory=list)
     breaks: list[str] = attrs.field(factory=list)
     most: int | None = None
-    first_seconds: float = FIRST_SECONDS
     effort: float | None = None
 
 
@@ -118,7 +110,6 @@ class Planned:
         situations: the names of the situations that the search may reach.
         failures: the names of the failures that it allows.
         effort: its effort; see `Plan.searches`.
-        seconds: its time limit in the first round.
     """
 
     name: str
@@ -129,7 +120,6 @@ class Planned:
     situations: tuple[str, ...]
     failures: tuple[str, ...]
     effort: float
-    seconds: float
 
 
 @attrs.frozen(kw_only=True)
@@ -145,7 +135,7 @@ class Plan:
         also: the names of further properties to check. Those that a spec does not have are left out.
         situations: the names of the witnesses to reach. If empty, every witness of the spec.
         cures: the cures of specs that are not releases of Kafka.
-        seconds: the time limit of an exhaustive search.
+        seconds: the time limit of an exhaustive search. These times are processor time, except on Spark.
         deciding_seconds: the time limit of each search that decides the cause of a violation.
         random_seconds: the time limit of the random search that follows an incomplete exhaustive search.
     """
@@ -253,7 +243,6 @@ def _planned(
         situations,
         tuple(each.name for each in failing),
         effort,
-        setting.first_seconds,
     )
 
 

@@ -33,7 +33,8 @@ from unittest import mock
 import attrs
 
 from leadline.checker.engines import ENGINES
-from leadline.checker.result import Limits, Verdict
+from leadline.checker.engines.compiled.search import compile_ahead
+from leadline.checker.result import Limits, StopKind, Verdict
 from leadline.checker.settings import CompiledSettings
 from leadline.invariants.catalog import FAMILIES
 from leadline.model.mistakes import Mistake
@@ -86,12 +87,15 @@ def _ended(saved: Path, seconds: float) -> bool:
 def hunt_alone(reference: str, saved: Path, seconds: float, plan: str) -> int:
     """Hunt without the archive, for what is left of the given processor time, and end as by Ctrl-C."""
     left = seconds - (read_hunt(saved).specs[0].cpu_seconds if saved.exists() else 0)
+    compile_ahead(base_spec(reference))  # needed once on each machine, and no part of a hunt
+    began = cpu_seconds()
 
     def watch() -> None:
-        while cpu_seconds() < left:
+        while cpu_seconds() - began < left:
             time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGINT)
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for processes in the background
     threading.Thread(target=watch, daemon=True).start()
     arguments = [reference, "--minutes", f"{_MOST * seconds / 60}", "--save", str(saved), "--workers", "1"]
     with mock.patch.object(cures, "archive_with_causes", return_value=Archive(bugs=[])):
@@ -103,16 +107,26 @@ def hunt_alone(reference: str, saved: Path, seconds: float, plan: str) -> int:
 
 
 def pairs(archive: Archive, column: str) -> list[Bug]:
-    """Return the entries that make a pair with a column."""
-    return [bug for bug in archive.bugs if column in bug.affected and not bug.by_design and (bug.rules or bug.defaults)]
+    """Return the entries that make a pair with a column: those that change a rule of this column, or a default."""
+    rules = shipped_column(column)
+    assert rules is not None
+    found = [bug for bug in archive.bugs if column in bug.affected and not bug.by_design]
+    return [bug for bug in found if bug.defaults or (bug.rules and fix_of(bug, rules))]
 
 
 def fix_in(bug: Bug, cause: Cause) -> tuple[Mapping[str, str], Mapping[str, Any]]:
-    """Return the rules and the bounds that fix a bug in the world of a finding. Both are empty if it is fixed there."""
-    column = shipped_column(cause.spec)
+    """Return the rules and the bounds that fix a bug in the world of a finding. Both are empty if it is fixed there.
+
+    If a cure in this world is a part of the fix, the fix is what is left of it.
+    """
+    column, affected = shipped_column(cause.spec), shipped_column(bug.affected[0])
     assert column is not None
-    rules = fix_of(bug, column) if bug.rules else {}
-    if bug.rules and any(column.values.get(rule) != value for rule, value in bug.rules.items()):
+    assert affected is not None
+    fix = fix_of(bug, affected) if bug.rules else {}
+    needed = {rule for rule, value in fix.items() if value == bug.rules[rule]}
+    rules = {rule: fix[rule] for rule, value in bug.rules.items() if column.values[rule] == value}
+    rules = {rule: value for rule, value in rules.items() if rule not in needed}
+    if any(column.values[rule] != bug.rules[rule] for rule in needed):
         rules = {}
     at_fixed = {} if bug.rules else attrs.asdict(load_spec(bug.fixed[0]).bounds)
     return rules, {name: at_fixed[name] for name, old in bug.defaults.items() if cause.bounds.get(name) == old}
@@ -120,11 +134,12 @@ def fix_in(bug: Bug, cause: Cause) -> tuple[Mapping[str, str], Mapping[str, Any]
 
 def matching(cause: Cause, bugs: Sequence[Bug], seconds: float) -> tuple[list[Bug], list[Bug]]:
     """Return the entries for which a finding counts, at most one, and those between which it is ambiguous."""
-    found = list[tuple[Bug, tuple[str, str]]]()
+    found = list[tuple[Bug, frozenset[tuple[str, Any]]]]()
     for bug in bugs:
         rules, bounds = fix_in(bug, cause)
         if (rules or bounds) and cures_it(cause, rules, bounds, seconds):
-            found.append((bug, (repr(sorted(rules.items())), repr(sorted(bounds.items())))))
+            found.append((bug, frozenset([*rules.items(), *bounds.items()])))
+    found = [each for each in found if not any(fix < each[1] for _, fix in found)]  # a part of it is enough
     if len({fix for _, fix in found}) == 1:
         same = [bug for bug, _ in found]
         same = [bug for bug in same if bug.property == cause.violates] or same
@@ -146,9 +161,11 @@ def cures_it(cause: Cause, rules: Mapping[str, str], bounds: Mapping[str, Any], 
     assert column is not None
     changed = FAMILIES[cause.spec.partition("/")[0]].spec(column.with_rules(dict(rules)))
     spec = changed.with_bounds({**cause.bounds, **bounds}).with_properties([cause.violates])
-    if trace is None or (trace.loop is None and allows(spec, trace)):
+    if trace is None or trace.about is None or (not trace.about.kind.is_liveness and allows(spec, trace)):
         return False
-    result = ENGINES["compiled"](spec, Limits(max_seconds=seconds), None, CompiledSettings(workers=1))
+    result = ENGINES["compiled"](spec, Limits(max_cpu_seconds=seconds), None, CompiledSettings(workers=1))
+    if result.stop is not None and result.stop.kind is StopKind.TIME:
+        print(f"    not decided in {seconds:g} s: {cause.violates} with {rules or bounds}", flush=True)
     return result.verdict is Verdict.HOLDS and result.exhausted
 
 

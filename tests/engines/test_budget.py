@@ -233,3 +233,23 @@ def test_nothing_is_interrupted_once_the_search_is_at_its_end() -> None:
         time.sleep(0.1)
     with pytest.raises(LimitReached, match=r"reached 0\.01 seconds"), own.enforced():
         time.sleep(1)
+
+
+def test_processor_time_is_not_that_of_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is on what the search itself has done, however long that took, and without paused time."""
+    now = {"elapsed": 0.0, "own": 0.0}
+    monkeypatch.setattr(time, "monotonic", lambda: now["elapsed"])
+    monkeypatch.setattr(time, "process_time", lambda: now["own"])
+    limited = Budget(Limits(max_cpu_seconds=5))
+    now["elapsed"] = 100.0
+    assert limited.out_of_time() is None
+    with limited.paused():
+        now["own"] = 50.0
+        assert limited.out_of_time() is None
+    now["own"] = 55.0
+    assert limited.out_of_time() is None
+    now["own"] = 55.1
+    stop = limited.out_of_time()
+    assert stop is not None
+    assert stop.text == "reached 5 seconds of processor time"
+    assert limited.out_of_time(grace=1.0) is None

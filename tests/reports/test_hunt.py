@@ -36,8 +36,9 @@ from leadline.reports.hunt.cures import (
     base_spec,
     cures_of,
 )
+from leadline.reports.hunt.deciding import OutOfTime, is_allowed, lowered_bounds
 from leadline.reports.hunt.engines import on_this_machine
-from leadline.reports.hunt.hunt import Hunt, OutOfTime, lowered_bounds, prepared, renewed
+from leadline.reports.hunt.hunt import Hunt, prepared, renewed
 from leadline.reports.hunt.plan import Failure, Plan, Setting, read_plan, shipped_plan
 from leadline.reports.hunt.report import Cause, HuntReport, SpecHunt, read_hunt
 from leadline.reports.kafka.bugs import Archive, Bug, read_archive
@@ -549,7 +550,7 @@ def test_a_cause_of_kafka_that_nobody_has_named_is_mended_too(monkeypatch: pytes
     cures_of.cache_clear()
     bounds: Values = {"brokers": 3, "replicas": 2, "records": 0, "max_epoch": 0, "crashes": 0, "reassignments": 2}
     names = ["reassignment_as_asked", "added_or_removed"]
-    setting = Setting(name="two", bounds=bounds, first_seconds=60)
+    setting = Setting(name="two", bounds=bounds)
     plan = Plan(settings=[setting], properties=names, random_seconds=0, seconds=60)
     own = made(plan, "kafka/4.3")
     monkeypatch.undo()
@@ -752,7 +753,7 @@ def test_causes_within_the_same_bounds_are_told_apart(monkeypatch: pytest.Monkey
     monkeypatch.setattr(cures, "archive_with_causes", lambda: Archive(bugs=[]))
     cures_of.cache_clear()
     bounds: Values = {"transactions": 1, "partitions": 1, "delayed": 1}
-    setting = Setting(name="late", bounds=bounds, first_seconds=60)
+    setting = Setting(name="late", bounds=bounds)
     plan = Plan(settings=[setting], properties=["no_hanging_transaction"], random_seconds=0, seconds=60)
     own = made(plan, "txn/2.6")
     cures_of.cache_clear()
@@ -767,6 +768,34 @@ def test_causes_within_the_same_bounds_are_told_apart(monkeypatch: pytest.Monkey
             for each in (world, world.having(Cure(fix, NEW, dict([fix.split("=")]))))
         ]
         assert verdicts == [Verdict.VIOLATED, Verdict.HOLDS]
+
+
+def test_a_loop_that_a_rule_does_not_end_needs_no_search() -> None:
+    """A rule that lets something happen in the loop, or stops the steps before it, may be the cure. Others are not."""
+    bounds: Values = {"records": 1, "max_epoch": 1, "crashes": 1, "missed_bounces": 0, "isr_shrinks": 1}
+    bounds |= {"acks": "all", "min_insync_replicas": 2}
+    world = World("kafka/2.8", bounds)
+    spec = world.spec(["all_committed_again"])
+    result = on_this_machine(1)(spec, Limits(), lambda _: None)
+    (trace,) = result.properties[0].traces
+    assert is_allowed(world, spec.checks[0], trace)
+    assert not is_allowed(world.having(Cure("a", NEW, {"isr_answer": "tried"})), spec.checks[0], trace)
+    assert is_allowed(world.having(Cure("b", NEW, {"same_record": "skipped"})), spec.checks[0], trace)
+
+
+def test_no_cure_takes_back_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cures, "archive_with_causes", lambda: Archive(bugs=[]))
+    cures_of.cache_clear()
+    bounds: Values = {"acks": "all", "min_insync_replicas": 2, "records": 1, "max_epoch": 2, "crashes": 1}
+    bounds |= {"missed_bounces": 0, "isr_shrinks": 1, "unclean_leader_election": False}
+    names = ["all_committed_again", "can_recover"]
+    plan = Plan(settings=[Setting(name="one", bounds=bounds)], properties=names, random_seconds=0, seconds=20)
+    own = made(plan, "kafka/2.8")
+    cures_of.cache_clear()
+    (search,) = own.searches
+    rules = [name.partition("=")[0] for name in search.cures]
+    assert len(rules) == len({*rules}) > 1
+    assert search.verdict == "holds"
 
 
 LEAKING = """

@@ -112,7 +112,9 @@ class _Forms(Generic[S]):
     def _in_words(self, objects: OracleSearch[S]) -> Result | OracleSearch[S]:
         """Continue a search with packed states. Return its result, or a search with objects that continues it."""
         try:
-            if stop := attempt(self._budget, _load_compiler):
+            with self._budget.paused():  # a module whose import a time limit interrupts cannot be imported again
+                stop = attempt(self._budget, _load_compiler)
+            if stop:
                 return self._with_learning(objects.ended(stop))
             from leadline.checker.engines.compiled import packed_form
         except (ImportError, OSError) as error:
