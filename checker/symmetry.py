@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 from leadline.checker.action import ActionInstance
@@ -207,16 +207,15 @@ def _values(arguments: Mapping[str, object]) -> object:
     return key(tuple(arguments.values()))
 
 
-def refused(symmetry: Symmetry[S], by: Permutation, states: Iterable[S], what: str) -> SpecError:
-    """Return the error for a spec that does not behave in the same way in two states.
+def refused(symmetry: Symmetry[S], by: Permutation, state: S, what: str) -> SpecError:
+    """Return the error for a spec that behaves otherwise in a state than in the one of which a permutation makes it.
 
     Parameters:
-        by: the permutation that makes the second state of the first one.
-        states: the two states.
-        what: what is so in the second state only.
+        by: the permutation.
+        state: the state that it makes.
+        what: what is so in this state only.
     """
-    first, second = (visible(str(state)) for state in states)
     return SpecError(
-        f"spec {symmetry.spec.name} is not symmetric: in {second}, {what}, unlike before {symmetry.text(by)}"
-        f"{f', in {first}' if first != second else ''}{symmetry.unmarked()}"
+        f"spec {symmetry.spec.name} is not symmetric: in {visible(str(state))}, {what}, unlike before "
+        f"{symmetry.text(by)}{symmetry.unmarked()}"
     )

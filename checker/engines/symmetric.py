@@ -99,9 +99,9 @@ class SymmetricSearch(OracleSearch[S]):
         given = Counter(found)
         for what, missing in (("does not lead", expected - given), ("leads", given - expected)):
             for instance, after in missing:
-                raise refused(symmetry, by, states, f"{instance} {what} to {visible(str(after))}")
+                raise refused(symmetry, by, states[1], f"{instance} {what} to {visible(str(after))}")
         if self._deadlock and not steps and self.spec.is_final(states[0]) != self.spec.is_final(states[1]):
-            raise refused(symmetry, by, states, f"final is {str(self.spec.is_final(states[1])).lower()}")
+            raise refused(symmetry, by, states[1], f"final is {str(self.spec.is_final(states[1])).lower()}")
 
     def _judge(self, state: S) -> None:
         twins = self.symmetry.orbit(state)
@@ -110,7 +110,7 @@ class SymmetricSearch(OracleSearch[S]):
         for by, twin in zip(self.symmetry.group, twins, strict=True):
             self.values.check(twin, state)  # it must be the same as the equal state that the spec makes
             if self.spec.is_within(twin) != (state not in self.outside):
-                raise refused(self.symmetry, by, (state, twin), f"within is {str(state in self.outside).lower()}")
+                raise refused(self.symmetry, by, twin, f"within is {str(state in self.outside).lower()}")
         self._compare_verdicts(self._state_checks, [Sighting(twin) for twin in twins])
 
     def _compare_verdicts(self, checks: Iterable[Property], twins: Sequence[Sighting[S]]) -> None:
@@ -134,7 +134,7 @@ class SymmetricSearch(OracleSearch[S]):
                     what = f"{item.name} is {str(is_true(item, twin)).lower()}"
                     if item.kind.of_steps:
                         what = f"{what} at the step to {visible(str(twin.step[1] if twin.step else ''))}"
-                    raise refused(self.symmetry, by, (twins[0].state, twin.state), what)
+                    raise refused(self.symmetry, by, twin.state, what)
             shown = [twin for twin in twins if is_true(item, twin) == item.kind.is_witness]
             if shown and not (item.kind.is_witness and self.sightings[item]):
                 self._see(item, shown[0])

@@ -14,7 +14,10 @@ from leadline.checker.trace import Trace
 
 def continuing(trace: Trace[Any], spec: Spec[Any]) -> Spec[Any]:
     """Return a copy of a spec whose only initial state is the last state of a trace of the spec."""
-    return attrs.evolve(spec, initial_states=lambda _: [trace.states[-1]])
+    properties, optional = (
+        [attrs.evolve(item, initially=None) for item in each] for each in (spec.properties, spec.optional)
+    )
+    return attrs.evolve(spec, initial_states=lambda _: [trace.states[-1]], properties=properties, optional=optional)
 
 
 def continued(result: Result, trace: Trace[Any]) -> Result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,7 @@ from leadline.checker.engines import ENGINES, searched
 from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
+from leadline.checker.properties import Kind
 from leadline.checker.result import Limits, Result
 from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, MOST_WORKERS, RandomSettings
 from leadline.checker.spec import Spec
@@ -167,6 +169,14 @@ def fuzz(
     return run(result, chosen, "random", shown, files, trace_out, looks=looks)
 
 
+def _negated(function: Callable[..., object]) -> Callable[..., object]:
+    def never(*states: object) -> object:
+        shown = function(*states)
+        return not shown if type(shown) is bool else shown  # what is no bool is refused
+
+    return never
+
+
 def _trace_to(spec: Spec[object], begin: str) -> Trace[object]:
     """Return the trace at whose end a search begins.
 
@@ -178,13 +188,15 @@ def _trace_to(spec: Spec[object], begin: str) -> Trace[object]:
     """
     if begin.endswith(SUFFIX):
         return replay(spec, attrs.evolve(read_trace(Path(begin)), about=None, loop=None))
-    known = [item.name for item in spec.all_checks if item.kind.is_witness]
+    known = {item.name: item for item in spec.all_checks if item.kind.is_witness}
     if begin not in known:
         raise LeadlineError(
             f"--from {begin}: {spec.name} has no witness of this name{nearest(begin, known)}; "
             f"the name of a trace ends in {SUFFIX}"
         )
-    found = searched(spec.with_properties([begin]), Limits(max_states=MOST_STATES))
-    for trace in found.properties[0].traces:
+    kind = Kind.STEP_INVARIANT if known[begin].kind.of_steps else Kind.INVARIANT  # whose violation ends the search
+    never = attrs.evolve(known[begin], kind=kind, function=_negated(known[begin].function))
+    found = searched(attrs.evolve(spec, properties=[never], optional=(), rests_on=()), Limits(max_states=MOST_STATES))
+    for trace in found.of(begin).traces:
         return attrs.evolve(trace, about=None)
     raise LeadlineError(f"--from {begin}: no step leads there in the first {found.statistics.distinct:,} states")

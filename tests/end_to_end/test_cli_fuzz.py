@@ -200,6 +200,26 @@ def test_a_search_begins_at_the_end_of_a_saved_trace_or_at_a_witness(tmp_path: P
         assert (again.code, "4 states, which violates third_step_free" in again.out) == (0, True)
 
 
+def test_a_search_for_a_witness_ends_where_it_is_shown(tmp_path: Path) -> None:
+    third = '@witness("the third step")\ndef third_step(state: Climber) -> bool:\n    return state.height == 3\n\n\n'
+    source = STAIRS.replace("spec = ", f"{third}spec = ").replace("top_reached]", "top_reached, third_step]")
+    write(
+        tmp_path,
+        stairs=source.replace("    if state.height > 0:", "    assert state.height < 6\n    if state.height > 0:"),
+    )
+    words = ("-b", "top=9", "-i", "on_stairs", "--steps", "1", "--from", "third_step")
+    assert call("fuzz", "stairs.py", *words, folder=tmp_path).code == 3
+    assert "AssertionError" in call("fuzz", "stairs.py", *words[:-1], "top_reached", folder=tmp_path).err
+
+
+def test_a_search_of_a_refinement_begins_at_a_witness(tmp_path: Path) -> None:
+    refining = "rising = evolve(spec, properties=[*refines(spec, lambda state: state), top_reached])\n"
+    write(tmp_path, stairs=STAIRS.replace("import Spec,", "import Spec, refines,") + refining)
+    run = call("fuzz", "stairs.py:rising", "--from", "top_reached", "--examples", "9", folder=tmp_path)
+    assert (run.code, run.err) == (3, "")
+    assert "searched from the last state of a trace of 3 states" in run.out
+
+
 @pytest.mark.parametrize(
     ("begin", "complaint"),
     [

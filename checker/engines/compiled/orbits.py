@@ -208,19 +208,18 @@ class SymmetricExpander(Expander[S]):
                 rows = [self.store.packing.unpack(states[index])]
                 if first:
                     rows.insert(0, self.store.packing.unpack(states[before[index]]))
-                state: S = self.layout.state(rows[0])
                 twin: S = self.layout.state(self.permutations.row(which, rows[0]))
                 says = bool(shown[differ[0], target]) == checks[target].kind.is_witness
                 name = "within" if checks[place].kind is Kind.WITHIN else checks[target].name
                 what = f"{name} is {str(says).lower()}"
-                raise refused(self.symmetry, self.symmetry.group[which], (state, twin), what)
+                raise refused(self.symmetry, self.symmetry.group[which], twin, what)
 
     def is_final(self, index: int) -> bool:
         state, spec = self.state(index), self.tables.spec
         found = spec.is_final(state)
         for by, twin in zip(self.symmetry.group, self.symmetry.orbit(state), strict=True):
             if spec.is_final(twin) != found:
-                raise refused(self.symmetry, by, (state, twin), f"final is {str(not found).lower()}")
+                raise refused(self.symmetry, by, twin, f"final is {str(not found).lower()}")
         return found
 
     def orbits(self, last: int) -> OrbitCounts:

@@ -183,9 +183,9 @@ class SymmetricCaller(Caller[S]):
                 by = self.symmetry.group[which]
                 twin = self.symmetry.instance(by, instance)
                 what = "does not lead" if missing else "leads"
-                states = self.layout.state(row), self.layout.state(self.permutations.row(which, row))
+                state = self.layout.state(self.permutations.row(which, row))
                 after = self.layout.state(self.permutations.row(which, self.row_after(row, dict(effect))))
-                raise refused(self.symmetry, by, states, f"{twin} {what} to {visible(str(after))}")
+                raise refused(self.symmetry, by, state, f"{twin} {what} to {visible(str(after))}")
 
     def steps(self, tree: int, row: Row) -> list[Outcome]:
         """Call an action instance under all permutations without recording its reads, and return its steps."""
