@@ -243,8 +243,8 @@ def test_initial_states_that_no_permutation_leaves_are_refused_with_two_states()
     assert "which is not one" in text
 
 
-def test_the_two_states_are_named() -> None:
-    with pytest.raises(SpecError, match=r"the first is Cells\(.*\); the second is Cells\(") as caught:
+def test_the_state_is_named() -> None:
+    with pytest.raises(SpecError, match=r"symmetric: in Cells\(.*\), preferred") as caught:
         oracle(spec_of(actions=[preferred]))
     assert "moving node " in str(caught.value)
 
