@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +15,7 @@ from leadline.checker.engines import ENGINES, searched
 from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
-from leadline.checker.properties import Kind
+from leadline.checker.properties import Kind, Predicate
 from leadline.checker.result import Limits, Result
 from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, MOST_WORKERS, RandomSettings
 from leadline.checker.spec import Spec
@@ -169,8 +169,8 @@ def fuzz(
     return run(result, chosen, "random", shown, files, trace_out, looks=looks)
 
 
-def _negated(function: Callable[..., object]) -> Callable[..., object]:
-    def never(*states: object) -> object:
+def _negated(function: Predicate) -> Predicate:
+    def never(*states: object) -> bool | Iterator[str]:
         shown = function(*states)
         return not shown if type(shown) is bool else shown  # what is no bool is refused
 
