@@ -163,9 +163,9 @@ class Spec(Generic[S]):
             ("actions", [action.name for action in self.actions]),
             ("properties", [item.name for item in (*self.properties, *self._deadlock, *self.optional)]),
         ):
-            for name in names:
-                if names.count(name) > 1:
-                    raise SpecError(f"spec {self.name}: two {kind} are named {name!r}")
+            if len(set(names)) < len(names):
+                name = next(name for name in names if names.count(name) > 1)
+                raise SpecError(f"spec {self.name}: two {kind} are named {name!r}")
         self._check_fairness()
         witnesses = [item.name for item in self.properties if item.kind.is_witness]
         for name in self.rests_on:

@@ -34,11 +34,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sort the tests, mark those that need Spark, a browser or minutes, and leave out those on real brokers."""
+    """Sort the tests, mark those that need Spark, a browser or minutes, and leave out those on real brokers.
+
+    A worker of pytest-xdist gets the tests of a file together. All tests with the session of Spark go to one worker,
+    whatever their files are, since to start a session takes longer than most of these tests.
+    """
     place = {name: number for number, name in enumerate(FIRST)}
     items.sort(key=lambda item: place.get(item.path.name, len(FIRST)))
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
+        item.add_marker(pytest.mark.xdist_group("spark" if "spark" in fixtures else item.path.name))
         if fixtures & {"java", "spark"} or "spark" in item.path.stem:
             item.add_marker("spark")
         reasons = [str(mark.kwargs.get("reason")) for mark in item.iter_markers("skipif")]

@@ -50,7 +50,13 @@ _PROC = Path("/proc/self")
 
 def used() -> int:
     """Return the resident memory of this process in bytes, or 0 if it cannot be measured."""
-    return 0 if IN_BROWSER else int(psutil.Process().memory_info().rss)
+    return 0 if IN_BROWSER else int(_process(os.getpid()).memory_info().rss)
+
+
+@functools.cache
+def _process(number: int) -> psutil.Process:
+    """Return the process with a number. To make the object takes longer than to ask it, which searches do often."""
+    return psutil.Process(number)
 
 
 def described(size: float) -> str:
@@ -258,4 +264,4 @@ def _of_the_process() -> Iterator[Ceiling]:
 
 
 def _addresses(kind: str) -> int:
-    return int(getattr(psutil.Process().memory_info(), kind, 0))
+    return int(getattr(_process(os.getpid()).memory_info(), kind, 0))
