@@ -164,8 +164,7 @@ class Spec(Generic[S]):
             ("properties", [item.name for item in (*self.properties, *self._deadlock, *self.optional)]),
         ):
             if len(set(names)) < len(names):
-                name = next(name for name in names if names.count(name) > 1)
-                raise SpecError(f"spec {self.name}: two {kind} are named {name!r}")
+                raise SpecError(f"spec {self.name}: two {kind} are named {max(names, key=names.count)!r}")
         self._check_fairness()
         witnesses = [item.name for item in self.properties if item.kind.is_witness]
         for name in self.rests_on:

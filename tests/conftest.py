@@ -20,10 +20,15 @@ SLOW = ("test_spark_faults.py", "test_spark.py", "test_compiled.py")
 """Files that take minutes."""
 
 FIRST = (
-    *(*SLOW, "test_control.py", "test_cli_check.py", "test_checkpoint.py", "test_atomic_figures.py", "test_bugs.py"),
-    *("test_constructs.py", "test_kafka_answers.py", "test_kafka_mutants.py", "test_public.py", "test_stateful.py"),
-    *("test_audit_states.py", "test_documents.py", "test_kafka_and_atomic.py", "test_advise.py", "test_signals.py"),
-    *("test_run_page.py", "test_situations.py", "test_resumed_data.py", "test_saves_of_both_engines.py"),
+    *SLOW,
+    *("test_bugs.py", "test_situations.py", "test_documents.py", "test_control.py", "test_words_everywhere.py"),
+    *("test_kafka_mutants.py", "test_consumer_groups.py", "test_kafka_progress.py", "test_constructs.py"),
+    *("test_kafka_answers.py", "test_checkpoint.py", "test_audit_states.py", "test_stateful.py"),
+    *("test_atomic_figures.py", "test_at_rest.py", "test_cli_diff.py", "test_drawn_steps.py"),
+    *("test_atomic_mutants.py", "test_signals.py", "test_cli_check.py", "test_kafka_and_atomic.py"),
+    *("test_group_offsets.py", "test_public.py", "test_formulas.py", "test_resumed_data.py", "test_advise.py"),
+    *("test_empty_epochs.py", "test_diagnosis.py", "test_run_page.py", "test_words.py", "test_atomic_symmetry.py"),
+    "test_saves_of_both_engines.py",
 )
 """Files that come first, the longest before the others, so that no worker of pytest-xdist is left with one at the end.
 """
@@ -43,7 +48,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: place.get(item.path.name, len(FIRST)))
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
-        item.add_marker(pytest.mark.xdist_group("spark" if "spark" in fixtures else item.path.name))
+        item.add_marker(pytest.mark.xdist_group("spark" if "spark" in fixtures else str(item.path)))
         if fixtures & {"java", "spark"} or "spark" in item.path.stem:
             item.add_marker("spark")
         reasons = [str(mark.kwargs.get("reason")) for mark in item.iter_markers("skipif")]

@@ -24,6 +24,8 @@ if not IN_BROWSER:
 
     import psutil
 
+    _process = functools.cache(psutil.Process)  # to make the object takes longer than to ask it
+
 MOST_IN_BROWSER = 2**31
 """The limit on memory in a browser, in bytes. As the memory that is used is not known there, a search needs a limit on
 states.
@@ -51,12 +53,6 @@ _PROC = Path("/proc/self")
 def used() -> int:
     """Return the resident memory of this process in bytes, or 0 if it cannot be measured."""
     return 0 if IN_BROWSER else int(_process(os.getpid()).memory_info().rss)
-
-
-@functools.cache
-def _process(number: int) -> psutil.Process:
-    """Return the process with a number. To make the object takes longer than to ask it, which searches do often."""
-    return psutil.Process(number)
 
 
 def described(size: float) -> str:

@@ -45,12 +45,22 @@ def shown_traces(run: Run) -> int:
 # The shipped suite
 
 
+QUICK = {
+    *("rpc: acks=1 loses data by design", "0.11: retention ignores followers", "2.0.0: retention waits for followers"),
+    *("0.11: a transaction hangs", "KRaft 3.5.1: brokers and log agree at rest"),
+    *("quorum of 3.0: a log is cut at a start", "quorum of 3.7: an unreadable file"),
+}
+"""Checks that take a tenth of the time of others of their kind."""
+
+
 def one_of_each_kind(checks: list[dict[str, Any]]) -> list[int]:
-    """The places of the first check with each verdict, engine and family."""
+    """The places of a check with each verdict, engine and family: a quick one, or else the first."""
     kinds: dict[tuple[Any, ...], int] = {}
-    for place, each in enumerate(checks):
+    assert {each["name"] for each in checks} >= QUICK
+    for place in sorted(range(len(checks)), key=lambda place: checks[place]["name"] not in QUICK):
+        each = checks[place]
         kinds.setdefault((each["expect"], each.get("engine"), each["spec"].partition("/")[0]), place)
-    return [*kinds.values()]
+    return sorted(kinds.values())
 
 
 def test_the_shipped_suite_runs_on_a_terminal_and_all_is_as_expected(tmp_path: Path) -> None:

@@ -570,7 +570,9 @@ def test_the_known_bugs_of_one_release(tmp_path: Path) -> None:
 
 def test_json_on_standard_output_is_all_that_is_there(tmp_path: Path) -> None:
     written(tmp_path, KRAFT)
+    """Also if searches end without a result."""
     options = ("--from", "4.2", "--to", "4.3", "--config", "server.properties", "--replication-factor", "2")
-    run = call("advise", *options, "--json", "-", folder=tmp_path)
+    run = call("advise", *options, "--max-seconds", "0.2", "--json", "-", folder=tmp_path)
+    assert run.code == 3
     assert (run.json["format"], run.json["format_version"]) == ("leadline advise", 1)
     assert run.json["to"]["replicas"] == 2
