@@ -32,7 +32,7 @@ check: $(VENV)/installed
 
 test: $(VENV)/installed-test
 	$(MAKE) --jobs=4 lint compiled $(MERMAID) $(PYODIDE) $(SCHEMAS)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 quick: $(VENV)/installed-test
 	$(BIN)/python -m pytest -p no:xdist -m "not spark and not browser and not slow" $(QUICK)

@@ -19,6 +19,9 @@ settings.load_profile("leadline")
 SLOW = ("test_spark_faults.py", "test_spark.py", "test_compiled.py")
 """Files that take minutes."""
 
+ON_SPARK = ("spark", "test_resumed_data", "test_saves_of_both_engines")
+"""What the names of tests with a session of Spark contain."""
+
 FIRST = (
     *SLOW,
     *("test_bugs.py", "test_situations.py", "test_documents.py", "test_control.py", "test_words_everywhere.py"),
@@ -38,17 +41,27 @@ FIRST = (
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sort the tests, mark those that need Spark, a browser or minutes, and leave out those on real brokers.
-
-    A worker of pytest-xdist gets the tests of a file together. All tests with the session of Spark go to one worker,
-    whatever their files are, since to start a session takes longer than most of these tests.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give a worker the tests of a file together, and all tests of Spark to one worker, whatever their files are: to
+    start a session takes longer than most of them. (The groups of pytest-xdist do not work with pytest 9.2.)
     """
+    from xdist.scheduler import LoadFileScheduling
+
+    if config.getvalue("dist") != "loadfile":
+        return None
+    scheduling = LoadFileScheduling(config, log)
+    file_of = scheduling._split_scope
+    scheduling._split_scope = lambda nodeid: "spark" if any(word in nodeid for word in ON_SPARK) else file_of(nodeid)
+    return scheduling
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Sort the tests, mark those that need Spark, a browser or minutes, and leave out those on real brokers."""
     place = {name: number for number, name in enumerate(FIRST)}
     items.sort(key=lambda item: place.get(item.path.name, len(FIRST)))
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
-        item.add_marker(pytest.mark.xdist_group("spark" if "spark" in fixtures else str(item.path)))
         if fixtures & {"java", "spark"} or "spark" in item.path.stem:
             item.add_marker("spark")
         reasons = [str(mark.kwargs.get("reason")) for mark in item.iter_markers("skipif")]
