@@ -148,7 +148,7 @@ def main() -> None:
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.devnull)  # or shrinking creates .hypothesis
     notes = Notes()
     log = logging.getLogger("leadline")
-    log.setLevel(logging.INFO)
+    log.setLevel(logging.WARNING)
     log.addHandler(notes)
     try:
         code = app.main(prog_name="leadline", standalone_mode=False)
@@ -207,7 +207,7 @@ class Notes(logging.Handler):
     """A log handler that prints messages on standard error while a command runs."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"leadline: {record.getMessage()}", file=sys.stderr)
+        say(f"leadline: {record.getMessage()}", err=True)
 
 
 def _silence_stdout() -> None:

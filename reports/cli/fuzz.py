@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -144,6 +145,7 @@ def fuzz(
 
     Exit code 1: a property is violated; 2: usage error; 3: no violation was found.
     """
+    logging.getLogger("leadline").setLevel(logging.INFO)
     limits = Limits(max_seconds=max_seconds, max_memory=max_memory, keep_going=keep_going, coverage=coverage)
     files = Files(FORMATS["run"], {name: others.pop(name) for name in FORMATS["run"]})
     settings = RandomSettings(**others)

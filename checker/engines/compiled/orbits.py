@@ -211,8 +211,7 @@ class SymmetricExpander(Expander[S]):
                 twin: S = self.layout.state(self.permutations.row(which, rows[0]))
                 says = bool(shown[differ[0], target]) == checks[target].kind.is_witness
                 name = "within" if checks[place].kind is Kind.WITHIN else checks[target].name
-                what = f"{name} is {str(says).lower()}"
-                raise refused(self.symmetry, self.symmetry.group[which], twin, what)
+                raise refused(self.symmetry, self.symmetry.group[which], twin, f"{name} is {str(says).lower()}")
 
     def is_final(self, index: int) -> bool:
         state, spec = self.state(index), self.tables.spec

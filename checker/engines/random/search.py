@@ -129,11 +129,10 @@ def _walked(
     can_be_decided, told = bool(sought) and not limits.keep_going, set[Property]()
 
     def tell() -> None:  # at once, since the rest of the search and the shortening may take minutes
-        for item in sought:
-            if item in walks.traces and item not in told:
-                told.add(item)
-                length = counted(len(walks.traces[item]), "state")
-                _log.info(visible(f"{spec.name}: {item.name} is violated; its trace of {length} is shortened later"))
+        for item in [each for each in sought if each in walks.traces and each not in told]:
+            told.add(item)
+            length = counted(len(walks.traces[item]), "state")
+            _log.info(visible(f"{spec.name}: {item.name} is violated; its trace of {length} is shortened later"))
 
     def walk() -> None:
         reported_at = 0.0
