@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeGuard
 
 import attrs
@@ -61,7 +61,7 @@ class Deciding:
             applied: the cures of other violations in this world. No cure takes them back.
         """
         before = (*world.cures, *applied)
-        names, rules = {cure.name for cure in before}, {rule for cure in before for rule in cure.rules}
+        names, rules = {cure.name for cure in before}, rules_of(before)
         rest = [
             cure.explaining(item.name) for cure in self.cures if cure.name not in names and rules.isdisjoint(cure.rules)
         ]
@@ -69,9 +69,15 @@ class Deciding:
         candidates = [cure for cure in rest if not is_allowed(world.having(cure), item, trace)]
         until = time.process_time() + self.seconds
         fixes, decided = self._alone(world, item, [cure for cure in candidates if cure.rank == KNOWN], until)
+        unnamed = [cure for cure in candidates if KNOWN < cure.rank < SHARED]
         if not fixes:
-            fixes = self._soon(world, item, [cure for cure in candidates if KNOWN < cure.rank < SHARED], until)
+            fixes = self._soon(world, item, unnamed, until)
             decided = bool(fixes)
+        if not fixes and (others := self._others(world, item, trace, rest)):
+            cured, changed = world.having(*others), rules_of(others)
+            fixes = self._soon(cured, item, [cure for cure in unnamed if changed.isdisjoint(cure.rules)], until)
+            if fixes and (result := self._decided(cured, item, until)) and (shortest := violations_of(result)):
+                world, trace, decided = cured, shortest[0][1], True
         if not fixes:
             apart = self._apart(world, item, rest, candidates, until)
             if len(apart) > 1 or (apart and self._answer(world.having(apart[0][0]), item, until) != "holds"):
@@ -84,6 +90,14 @@ class Deciding:
             others = self._keeping(larger, [cure for cure in candidates if cure.rank > KNOWN])
             fixes, decided = self._alone(world, item, others, until)
         yield self._cause(world, item, trace, fixes, decided), fixes[0] if fixes else None
+
+    def _others(self, world: World, item: Property, trace: Trace[Any], rest: Sequence[Cure]) -> list[Cure]:
+        """Return the cures of other violations with which the trace is still possible: it has another cause."""
+        found = list[Cure]()
+        for cure in _one_for_each_rule([cure for cure in rest if cure.rules and cure.name in self.likely]):
+            if is_allowed(world.having(*found, cure), item, trace):
+                found.append(cure)
+        return found
 
     def _soon(self, world: World, item: Property, candidates: Sequence[Cure], until: float) -> list[Cure]:
         """Return a cure that prevents a violation by itself: of the likely ones, or of all if they are few."""
@@ -268,6 +282,11 @@ def holds(result: Result) -> bool:
     """Return whether every property holds. Some about the future are open where only a bound ends a behaviour."""
     judged = [item.verdict for item in result.properties if not item.property.kind.is_witness]
     return result.exhausted and all(verdict is Verdict.HOLDS for verdict in judged)
+
+
+def rules_of(cures: Iterable[Cure]) -> set[str]:
+    """Return the rules that cures change."""
+    return {rule for cure in cures for rule in cure.rules}
 
 
 def _one_for_each_rule(cures: Sequence[Cure]) -> list[Cure]:

@@ -112,7 +112,7 @@ class _SpecSearch:
         while (chosen := self._next(planned)) is not None:
             each, self._seconds = chosen
             if self._seconds > decided:
-                self._decide_again()
+                self._decide_again(self.own.causes)
                 decided = self._seconds
             self._search(each)
 
@@ -169,6 +169,8 @@ class _SpecSearch:
             world = world.having(*self._mend(planned, world, found, is_shortest=not behaviours))
             if is_left := time.process_time() - began > _REPEATED * self._seconds:
                 break
+        if len(self.own.causes) > before + 1:
+            self._decide_again(self.own.causes[before:])
         done = SearchDone(
             name=planned.name,
             verdict="holds" if result is not None and holds(result) else "incomplete",
@@ -253,9 +255,9 @@ class _SpecSearch:
         deciding = Deciding(self._cures, likely, self._explored, self._deciding)
         return deciding.causes(world, larger, item, trace, applied)
 
-    def _decide_again(self) -> None:
-        """Try to decide the causes that are not decided, with the time of a later round."""
-        for old in [each for each in self.own.causes if not each.decided]:
+    def _decide_again(self, causes: Sequence[Cause]) -> None:
+        """Try to decide the causes that are not decided, with the cures and the time that there are now."""
+        for old in [each for each in causes if not each.decided]:
             trace = trace_of(old)
             if trace is None or trace.about is None or old.left_out:
                 continue
