@@ -23,6 +23,7 @@ import attrs
 from leadline.checker.bounds import bounds_text
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress, paced
+from leadline.checker.liveness.recheck import fault
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
@@ -192,13 +193,15 @@ class _Search:
 
 
 def allows(spec: Spec[object], trace: Trace[object]) -> bool:
-    """Return whether the steps of a counterexample also violate the property in another spec. See `executed`.
+    """Return whether the steps of a counterexample also violate the property in another spec. A loop does so unless
+    another fair step is possible there. See `executed`.
 
     Parameters:
         spec: the other spec. Its only property is the property that the counterexample violates.
         trace: the counterexample.
     """
-    return executed(spec, [repr(instance) for instance in trace.instances]) is not None
+    found = executed(spec, [repr(instance) for instance in trace.instances], trace.loop)
+    return found is not None and not (spec.checks[0].kind.is_liveness and fault(found))
 
 
 # --- specs that are built from rules ----------------------------------------------------------------------------

@@ -17,12 +17,11 @@ from typing import Any, Literal, TypeGuard
 import attrs
 
 from leadline.checker.errors import SpecError
-from leadline.checker.liveness.recheck import fault
 from leadline.checker.properties import Property
 from leadline.checker.result import Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
-from leadline.checker.traces.replay import executed
+from leadline.reports.diagnosis import allows
 from leadline.reports.hunt.cures import KNOWN, SHARED, Cure, World, base_spec
 from leadline.reports.hunt.report import Cause
 from leadline.reports.toml_files import Values
@@ -259,10 +258,9 @@ _MOST_OF_UNLIMITED = 4
 def is_allowed(world: World, item: Property, trace: Trace[Any]) -> bool:
     """Return whether the steps of a counterexample violate the property in another world, too."""
     try:
-        found = executed(world.spec([item.name]), [repr(each) for each in trace.instances], trace.loop)
+        return allows(world.spec([item.name]), trace)
     except SpecError:  # a bound cannot have this value
         return False
-    return found is not None and not (item.kind.is_liveness and fault(found))
 
 
 def _changed(spec: Spec[Any]) -> list[str]:

@@ -52,9 +52,8 @@ def on_spark(master: str | None, conf: Mapping[str, str], work_dir: str | None) 
         def explore(spec: Spec[Any], limits: Limits, progress: Progress) -> Result:
             folder = None if work_dir is None else f"{work_dir}/search-{next(numbers)}"
             times = [each for each in (limits.max_seconds, limits.max_cpu_seconds) if each is not None]
-            limits = attrs.evolve(
-                limits, max_seconds=min(times, default=None), max_cpu_seconds=None
-            )  # not of this process
+            # the processor time of this process says nothing of that of the others
+            limits = attrs.evolve(limits, max_seconds=min(times, default=None), max_cpu_seconds=None)
             return explore_on_spark(spec, limits, progress, SparkSettings(work_dir=folder), session=session)
 
         yield explore

@@ -109,15 +109,14 @@ class _SpecSearch:
         self._cures = cures_of(self.own.reference) or own_cures(spec, self.hunt.plan.cures)
         planned = self.hunt.plan.searches(spec)
         decided = _FIRST_SECONDS
-        while (chosen := self._next(planned)) is not None:
-            each, self._seconds = chosen
+        while (each := self._next(planned)) is not None:
             if self._seconds > decided:
                 self._decide_again(self.own.causes)
-                decided = self._seconds
+            decided = self._seconds
             self._search(each)
 
-    def _next(self, planned: Sequence[Planned]) -> tuple[Planned, float] | None:
-        """Return the search to make next and its time limit in seconds, or None if every search is complete.
+    def _next(self, planned: Sequence[Planned]) -> Planned | None:
+        """Set the time limit of the search to make next, and return it, or None if every search is complete.
 
         Each search gets a short time first, and four times as much in each later round. Within a round, searches with
         less effort come first. An event that has led to a new situation or cause makes the others with it come sooner.
@@ -134,10 +133,10 @@ class _SpecSearch:
                 waiting.append((seconds, each.effort - sooner, number))
         if not waiting:
             return None
-        seconds, _, number = min(waiting)
+        self._seconds, _, number = min(waiting)
         reached = f"{len(self.own.situations)} of {len(self.own.wanted)} situations"
         self._label = f"{self.own.reference}, {reached}, search {number + 1} of {len(planned)}: {planned[number].name}"
-        return planned[number], seconds
+        return planned[number]
 
     def _search(self, planned: Planned) -> None:
         """Make one search of the plan. Repeat it after causes that are found, until it finds no violation, or the next
@@ -196,11 +195,9 @@ class _SpecSearch:
         """Add the situations that a search has reached to the report."""
         for item in result.properties:
             if item.property.kind.is_witness and item.traces:
+                name, length = item.property.name, len(item.traces[0])
                 bounds = attrs.asdict(result.spec.bounds)
-                reached = Situation(
-                    name=item.property.name, search=planned.name, bounds=bounds, length=len(item.traces[0])
-                )
-                self.own.situations.append(reached)
+                self.own.situations.append(Situation(name=name, search=planned.name, bounds=bounds, length=length))
 
     def _count_time(self) -> float:
         """Add the processor time since the last call to that of the spec, and return the sum."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -179,8 +180,17 @@ class Plan:
                     if names := self._properties(bounded, setting, failing):
                         effort = sum(each.effort for each in failing) + _LARGER * larger
                         effort += (_LATER if place else 0) if setting.effort is None else setting.effort
-                        situations = self._situations(bounded)
-                        found.append(_planned(spec, setting, size, failing, bounds, names, situations, effort))
+                        planned = Planned(
+                            name=_name(setting, size, failing),
+                            reference="+".join([spec.name, *(f"{k}={v}" for k, v in setting.rules.items())]),
+                            bounds=bounds,
+                            kept=frozenset({*setting.bounds, *size}),
+                            properties=names,
+                            situations=self._situations(bounded),
+                            failures=tuple(each.name for each in failing),
+                            effort=effort,
+                        )
+                        found.append(planned)
         if not found:
             raise LeadlineError(f"the plan has no search for {spec.name}")
         return sorted(found, key=lambda planned: planned.effort)
@@ -222,28 +232,11 @@ def _bounded(spec: Spec[Any], bounds: Values) -> Spec[Any]:
         raise LeadlineError(f"the plan does not fit {spec.name}: {error}") from error
 
 
-def _planned(
-    spec: Spec[Any],
-    setting: Setting,
-    size: Mapping[str, Any],
-    failing: Sequence[Failure],
-    bounds: Values,
-    properties: tuple[str, ...],
-    situations: tuple[str, ...],
-    effort: float,
-) -> Planned:
-    names = [_counted(name, [each.name for each in failing]) for name in dict.fromkeys(f.name for f in failing)]
-    parts = [setting.name, *(f"{name}={value}" for name, value in size.items()), " + ".join(names) or "no failure"]
-    return Planned(
-        ", ".join(parts),
-        "+".join([spec.name, *(f"{rule}={value}" for rule, value in setting.rules.items())]),
-        bounds,
-        frozenset({*setting.bounds, *size}),
-        properties,
-        situations,
-        tuple(each.name for each in failing),
-        effort,
-    )
+def _name(setting: Setting, size: Mapping[str, Any], failing: Sequence[Failure]) -> str:
+    numbers = Counter(each.name for each in failing)
+    names = [name if number == 1 else f"{number} x {name}" for name, number in numbers.items()]
+    sizes = [f"{name}={value}" for name, value in size.items()]
+    return ", ".join([setting.name, *sizes, " + ".join(names) or "no failure"])
 
 
 _LARGER = 0.5
@@ -251,22 +244,6 @@ _LARGER = 0.5
 
 _LATER = 1.5
 """The effort of all configurations but the first one."""
-
-
-_LISTS = (
-    "settings",
-    "sizes",
-    "failures",
-    "cures",
-    "properties",
-    "also",
-    "situations",
-    "breaks",
-    "needs",
-    "instead_of",
-    "without",
-)
-"""The keys of a plan that have lists."""
 
 
 def _applies(setting: Setting, rules: Mapping[str, str]) -> bool:
@@ -286,11 +263,6 @@ def _combinations(failures: Sequence[Failure], number: int) -> Iterator[tuple[Fa
             yield chosen
 
 
-def _counted(name: str, names: Sequence[str]) -> str:
-    number = names.count(name)
-    return name if number == 1 else f"{number} x {name}"
-
-
 def read_plan(path: Path) -> Plan:
     """Read the plan of a hunt from a TOML file. Raise LeadlineError if the file cannot be read or is invalid."""
     content = read_toml(path)
@@ -303,6 +275,15 @@ def read_plan(path: Path) -> Plan:
     for wrong in _wrong(plan):
         raise LeadlineError(f"{path}: {wrong}")
     return plan
+
+
+_LISTS = {
+    field.name
+    for kind in (Plan, Setting, Failure, OwnCure)
+    for field in attrs.fields(kind)
+    if str(field.type).startswith("list[")
+}
+"""The keys of a plan that have lists."""
 
 
 def _not_lists(content: Mapping[str, Any]) -> Iterator[str]:

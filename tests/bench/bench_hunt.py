@@ -161,7 +161,7 @@ def cures_it(cause: Cause, rules: Mapping[str, str], bounds: Mapping[str, Any], 
     assert column is not None
     changed = FAMILIES[cause.spec.partition("/")[0]].spec(column.with_rules(dict(rules)))
     spec = changed.with_bounds({**cause.bounds, **bounds}).with_properties([cause.violates])
-    if trace is None or trace.about is None or (not trace.about.kind.is_liveness and allows(spec, trace)):
+    if trace is None or allows(spec, trace):
         return False
     result = ENGINES["compiled"](spec, Limits(max_cpu_seconds=seconds), None, CompiledSettings(workers=1))
     if result.stop is not None and result.stop.kind is StopKind.TIME:
