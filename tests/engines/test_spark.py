@@ -43,13 +43,13 @@ from leadline.checker.traces.replay import replay
 from leadline.invariants.catalog import CATALOG
 from tests.language.test_within import Clocks, no_five, no_four, no_step_to_four
 from tests.language.test_within import spec_of as clocks
-from tests.language.test_within_step import lift
 from tests.model.tla_figures import STATE_SPACES, spec_of
 from tests.specs import learning
 from tests.specs.agreement import Pair, Row, Shelf, Slot, put, specs
 from tests.specs.agreement import spark_answers as answers
 from tests.specs.constructs import CONSTRUCTS
 from tests.specs.constructs import spec_of as spec_with
+from tests.specs.lift import lift
 from tests.specs.machines import counters
 from tests.suite.command import STAIRS, run_leadline, write
 from tests.suite.samples import EVERY, sampled

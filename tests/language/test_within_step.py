@@ -17,7 +17,6 @@ from leadline.checker import (
     TraceError,
     Verdict,
     action,
-    always_eventually,
     component,
     enabled,
     eventually,
@@ -27,7 +26,6 @@ from leadline.checker import (
     put,
     recoverable,
     refines,
-    step_invariant,
 )
 from leadline.checker.engines import compiled, oracle
 from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
@@ -35,60 +33,10 @@ from leadline.checker.traces.itf import read_trace, write_trace
 from leadline.checker.traces.replay import replay
 from leadline.reports.explorer import answer
 from tests.specs import learning
+from tests.specs.lift import Lift, high, lift, low, one_at_a_time, only_to_four, stops_at_three, up
 from tests.suite.command import call, write
 
 LIMITS = Limits(keep_going=True, coverage=True)
-
-
-@attrs.frozen
-class Lift:
-    floor: int = 0
-    moves: int = 0
-
-
-@action("up", by=(1, 2), fair="weak")
-def up(state: Lift, by: int) -> Iterator[Lift]:
-    if state.floor + by <= 6:
-        yield attrs.evolve(state, floor=state.floor + by)
-
-
-@action("down", to=lambda state: [*range(state.floor)])
-def down(state: Lift, to: int) -> Iterator[Lift]:
-    yield attrs.evolve(state, floor=to)
-
-
-@step_invariant("it does not pass floor 3")
-def stops_at_three(before: Lift, after: Lift) -> bool:
-    return not before.floor < 3 < after.floor
-
-
-@invariant("it never reaches floor 6")
-def low(state: Lift) -> bool:
-    return state.floor < 6
-
-
-@always_eventually("it is on the highest floor again and again")
-def high(state: Lift) -> bool:
-    return state.floor == 6
-
-
-def one_at_a_time(before: Lift, after: Lift) -> bool:
-    return after.floor - before.floor in (1, -1)
-
-
-def only_to_four(before: Lift, after: Lift) -> bool:
-    return after.floor <= 4
-
-
-def lift(allows: Callable[[Any, Any], Any] | None, *properties: Any, **settings: Any) -> Spec[Lift]:
-    return Spec(
-        name="lift",
-        initial_states=lambda bounds: [Lift()],
-        actions=[up, down],
-        properties=properties,
-        within_step=allows,
-        **settings,
-    )
 
 
 def searched(spec: Spec[Any]) -> list[Result]:
@@ -288,7 +236,7 @@ def test_the_explorer_and_diff_take_no_step_that_is_left_out(tmp_path: Path) -> 
     assert "up(by=2)" not in page
     write(
         tmp_path,
-        it="from attrs import evolve\nfrom tests.language.test_within_step import lift\n"
+        it="from attrs import evolve\nfrom tests.specs.lift import lift\n"
         "one = evolve(lift(lambda before, after: after.floor <= before.floor + 1), name='one')\n"
         "all = evolve(lift(None), name='all')\n",
     )
