@@ -172,6 +172,23 @@ def test_a_search_with_symmetry_leaves_out_the_same_steps_and_refuses_other_cons
         compiled.explore(first, None, None, CompiledSettings(symmetry=True))
 
 
+@attrs.frozen
+class Heights:
+    of: tuple[int, ...] = (0, 0, 0)
+
+
+def test_a_constraint_may_look_at_what_an_action_only_copies() -> None:
+    @action("", lift=range(3))
+    def higher(state: Heights, lift: int) -> Iterator[Heights]:
+        yield Heights((*state.of[:lift], state.of[lift] + 1, *state.of[lift + 1 :]))
+
+    def low_together(before: Heights, after: Heights) -> bool:
+        return sum(after.of) < 5
+
+    spec = Spec(name="heights", initial_states=lambda bounds: [Heights()], actions=[higher], within_step=low_together)
+    assert [result.statistics.distinct for result in searched(spec)] == [35, 35]
+
+
 def test_a_random_search_takes_the_same_steps() -> None:
     result = fuzz(lift(one_at_a_time, stops_at_three), settings=RandomSettings(seed=1, examples=40, steps=30))
     assert not [each for each in result.properties if each.verdict is Verdict.VIOLATED]

@@ -327,7 +327,7 @@ class Caller(Generic[S]):
                 recorder.changes(seen, successor, state) for seen, (_, successor) in zip(recorded, direct, strict=True)
             ]
             del recorded
-        except (ShapeChanged, SpecError):
+        except ShapeChanged:
             raise
         except Mismatch as error:
             raise NotRecorded(tree) from error
