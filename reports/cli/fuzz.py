@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,11 +11,12 @@ from typing import Any
 import attrs
 import click
 
+from leadline.checker.door import guarded
 from leadline.checker.engines import ENGINES, searched
 from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
-from leadline.checker.properties import Kind, Predicate
+from leadline.checker.properties import Kind
 from leadline.checker.result import Limits, Result
 from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, MOST_WORKERS, RandomSettings
 from leadline.checker.spec import Spec
@@ -171,14 +171,6 @@ def fuzz(
     return run(result, chosen, "random", shown, files, trace_out, looks=looks)
 
 
-def _negated(function: Predicate) -> Predicate:
-    def never(*states: object) -> bool | Iterator[str]:
-        shown = function(*states)
-        return not shown if type(shown) is bool else shown  # what is no bool is refused
-
-    return never
-
-
 def _trace_to(spec: Spec[object], begin: str) -> Trace[object]:
     """Return the trace at whose end a search begins.
 
@@ -196,9 +188,15 @@ def _trace_to(spec: Spec[object], begin: str) -> Trace[object]:
             f"--from {begin}: {spec.name} has no witness of this name{nearest(begin, known)}; "
             f"the name of a trace ends in {SUFFIX}"
         )
-    kind = Kind.STEP_INVARIANT if known[begin].kind.of_steps else Kind.INVARIANT  # whose violation ends the search
-    never = attrs.evolve(known[begin], kind=kind, function=_negated(known[begin].function))
-    found = searched(attrs.evolve(spec, properties=[never], optional=(), rests_on=()), Limits(max_states=MOST_STATES))
+    witness = known[begin]
+
+    def never(*states: object) -> bool:
+        return guarded(witness.owner, lambda: not witness(*states))
+
+    kind = Kind.STEP_INVARIANT if witness.kind.of_steps else Kind.INVARIANT  # whose violation ends the search
+    only = spec.with_properties([begin])  # a deadlock does not end it
+    sought = attrs.evolve(only, properties=[attrs.evolve(witness, kind=kind, function=never)], rests_on=())
+    found = searched(sought, Limits(max_states=MOST_STATES))
     for trace in found.of(begin).traces:
         return attrs.evolve(trace, about=None)
     raise LeadlineError(f"--from {begin}: no step leads there in the first {found.statistics.distinct:,} states")

@@ -212,6 +212,20 @@ def test_a_search_for_a_witness_ends_where_it_is_shown(tmp_path: Path) -> None:
     assert "AssertionError" in call("fuzz", "stairs.py", *words[:-1], "top_reached", folder=tmp_path).err
 
 
+def test_a_deadlock_on_the_way_to_a_witness_does_not_end_its_search(tmp_path: Path) -> None:
+    text = '@witness("no text")\ndef text(state: Climber):\n    return "yes"\n\n\n'
+    falls = '@action("falls")\ndef falls(state):\n    if state.height == 1:\n        yield Climber(0, -1)\n\n\n'
+    source = STAIRS.replace("spec = ", f"{text}{falls}spec = ").replace("top_reached]", "top_reached, text]")
+    write(tmp_path, stairs=source.replace("actions=[", "check_deadlock=True, actions=[falls, "))
+    words = ("fuzz", "stairs.py", "-b", "top=9", "-i", "third_step_free", "--steps", "1", "--from")
+    run = call(*words, "top_reached", folder=tmp_path)
+    assert (run.code, run.err) == (3, "")
+    assert "searched from the last state of a trace of 10 states" in run.out
+    refused = call(*words, "text", folder=tmp_path)
+    assert refused.code == 2
+    assert re.fullmatch(r"witness text must return True or False, not 'yes' \(stairs.py, line \d+\)", refused.complaint)
+
+
 def test_a_search_of_a_refinement_begins_at_a_witness(tmp_path: Path) -> None:
     refining = "rising = evolve(spec, properties=[*refines(spec, lambda state: state), top_reached])\n"
     write(tmp_path, stairs=STAIRS.replace("import Spec,", "import Spec, refines,") + refining)
