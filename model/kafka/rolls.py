@@ -31,6 +31,23 @@ NEW_RELEASE, NEW_LEVEL, NEW_FEATURES, OLD_FEATURES = range(1, len(STAGES))
 """The numbers of the stages of an upgrade after the first one; see `STAGES`."""
 
 
+@attrs.frozen(eq=False)
+class Upgrade:
+    """What steps read of a mix. It has values only, so that a search need not look into how a mix makes its rules.
+
+    Attributes:
+        stages: see `Mix.stages`.
+        kraft: whether the controller is a KRaft controller.
+        registers_again: see `Mix.registers_again`.
+        new_version: see `Mix.new_version`.
+    """
+
+    stages: tuple[Protocol, ...]
+    kraft: bool
+    registers_again: bool
+    new_version: tuple[int, ...]
+
+
 @attrs.frozen(cache_hash=True, kw_only=True)
 class Rolling(Partition):
     """A state of the partition in which brokers and the controller may be at different stages of an upgrade.
@@ -39,23 +56,23 @@ class Rolling(Partition):
         controller: the stage of the controller: an index into `STAGES`. With KRaft, it is also that of the cluster.
         stages: the stage of each broker.
         returned: how often a broker or the controller has gone back to the stage before.
-        mix: the two releases.
+        upgrade: what the two releases make of it.
     """
 
     controller: int
     stages: tuple[int, ...] = component(each="broker")
     returned: int
-    mix: Mix = constant()
+    upgrade: Upgrade = constant()
     bounds: MixBounds = constant()
 
     @property
     def protocol(self) -> Protocol:
         """The rules that the controller follows."""
-        return self.mix.stages[self.controller]
+        return self.upgrade.stages[self.controller]
 
     def rules_of(self, broker: int) -> Protocol:
         """Return the rules that a broker follows."""
-        return self.mix.stages[self.stages[broker]]
+        return self.upgrade.stages[self.stages[broker]]
 
     @property
     def is_mixed(self) -> bool:
@@ -85,7 +102,7 @@ class Rolling(Partition):
         """Whether it makes a difference that a broker has stopped cleanly: brokers since 3.7 write it to their disk
         whether or not there are eligible leader replicas yet.
         """
-        return any(rules.has_elr for rules in self.mix.stages)
+        return any(rules.has_elr for rules in self.upgrade.stages)
 
     @property
     def lowest(self) -> int:
@@ -106,7 +123,7 @@ class Rolling(Partition):
         Parameters:
             before, stage: the stage that it leaves, and the one to which it goes.
         """
-        levels = {NEW_LEVEL} & {before, stage} if self.mix.old.controller != KRAFT else set()
+        levels = {NEW_LEVEL} & {before, stage} if not self.upgrade.kraft else set()
         if {before, stage} - levels - {0, NEW_RELEASE} or stage > self.bounds.last_stage:
             return False
         if stage == before + 1:
@@ -141,7 +158,7 @@ def initial_states(bounds: MixBounds, mix: Mix) -> Iterator[Partition]:
             controller=raised if bounds.controller == NEW else 0,
             stages=tuple(raised if broker in bounds.new_brokers else 0 for broker in range(bounds.brokers)),
             returned=0,
-            mix=mix,
+            upgrade=Upgrade(mix.stages, mix.old.controller == KRAFT, mix.registers_again, mix.new_version),
         )
 
 
@@ -172,7 +189,7 @@ def restart(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def _caught_up(state: Partition, broker: int) -> Partition:
-    if isinstance(state, Rolling) and state.mix.old.controller == KRAFT and state.controller >= NEW_LEVEL:
+    if isinstance(state, Rolling) and state.upgrade.kraft and state.controller >= NEW_LEVEL:
         return state.at_stage(broker, state.controller)
     return state
 
@@ -209,7 +226,7 @@ def change_level(state: Partition, to: str) -> Iterator[Partition]:
     refuses it if a change of records lies in between, and no rule depends on another one
     (`FeatureControlManager.updateMetadataVersion`). Nothing is written to partitions.
     """
-    if isinstance(state, Rolling) and state.mix.old.controller == KRAFT:
+    if isinstance(state, Rolling) and state.upgrade.kraft:
         stage = STAGES.index(to)
         if stage == state.controller + 1 and state.lowest >= NEW_RELEASE:
             yield attrs.evolve(state, controller=stage)
@@ -228,7 +245,7 @@ def apply_level(state: Partition, broker: int) -> Iterator[Partition]:
     then considers it fenced until its next heartbeat (KAFKA-16757). Before 3.9, it gets a new broker epoch, as after a
     restart (KAFKA-16952).
     """
-    if not isinstance(state, Rolling) or state.mix.old.controller != KRAFT or not state.replicas[broker].up:
+    if not isinstance(state, Rolling) or not state.upgrade.kraft or not state.replicas[broker].up:
         return
     stage = state.stages[broker] + 1
     if not NEW_LEVEL <= stage <= state.controller:
@@ -236,10 +253,10 @@ def apply_level(state: Partition, broker: int) -> Iterator[Partition]:
     applied = state.at_stage(broker, stage)
     if applied.bounds.min_isr_in_files and stage == NEW_FEATURES:
         applied = applied.with_replica(broker, attrs.evolve(applied.replicas[broker], old_min_isr=True))
-    if stage == NEW_LEVEL and state.mix.registers_again:
-        if state.mix.new_version < (3, 7, 1):
+    if stage == NEW_LEVEL and state.upgrade.registers_again:
+        if state.upgrade.new_version < (3, 7, 1):
             applied = applied.with_registration(broker, FENCED)
-        if state.mix.new_version < (3, 9):
+        if state.upgrade.new_version < (3, 9):
             applied = with_another_incarnation(applied, broker)
     yield applied
 
