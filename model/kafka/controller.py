@@ -222,7 +222,8 @@ def led_again(state: P) -> Iterator[P]:
         candidates = state.assignment.replicas if in_order else brokers(state.bounds)
         elected = [after for broker in candidates for after in _elected(state, broker)]
         elected = elected[:1] if in_order else elected
-        if not elected and state.quorum.elr and not state.protocol.has_elr:
+        left_over = state.quorum.elr and not state.protocol.has_elr
+        if left_over and not any(may_be_elected(state, broker) for broker in candidates):
             state = attrs.evolve(state, quorum=attrs.evolve(state.quorum, elr=frozenset()))
     yield from elected or [state]
 

@@ -20,6 +20,7 @@ from leadline.checker.state import component, constant
 from leadline.model.kafka import crash
 from leadline.model.kafka.broker import FENCED
 from leadline.model.kafka.crash import with_another_incarnation
+from leadline.model.kafka.horizon import another_epoch_is_due
 from leadline.model.kafka.mixes import NEW, NO_ROLL, STAGES, Mix, MixBounds
 from leadline.model.kafka.mixes import initial_states as initial_states_of_mix
 from leadline.model.kafka.protocols import Protocol
@@ -228,7 +229,8 @@ def change_level(state: Partition, to: str) -> Iterator[Partition]:
     """
     if isinstance(state, Rolling) and state.upgrade.kraft:
         stage = STAGES.index(to)
-        if stage == state.controller + 1 and state.lowest >= NEW_RELEASE:
+        follows = stage == state.controller + 1 and state.lowest >= NEW_RELEASE
+        if follows and not another_epoch_is_due(state):  # such an election is part of an earlier step in Kafka
             yield attrs.evolve(state, controller=stage)
 
 
