@@ -69,6 +69,7 @@ class Configuration:
             number for the same spec in that configuration. If empty, only a release with a changed rule has a ratio,
             which compares it with the release without the change.
         not_in: the names of the specs that are not searched in this configuration, because it does not apply to them.
+        only_in: the names of the specs to which it applies. If empty, it applies to all but those in `not_in`.
         witness: the names of the witnesses on which *holds* rests in this configuration: the situations that it is
             about.
     """
@@ -79,6 +80,7 @@ class Configuration:
     by_design: list[str] = attrs.field(factory=list)
     compared_with: str = ""
     not_in: list[str] = attrs.field(factory=list)
+    only_in: list[str] = attrs.field(factory=list)
     witness: list[str] = attrs.field(factory=list)
 
 
@@ -170,10 +172,11 @@ class Matrix:
         Raises:
             LeadlineError: if the configuration leaves out a spec that the matrix does not have.
         """
-        for name in configuration.not_in:
+        for name in (*configuration.not_in, *configuration.only_in):
             if name not in self.specs:
-                raise LeadlineError(f"{configuration.name}: not_in names {name}, which is not one of the specs")
-        return [name for name in self.specs if name not in configuration.not_in]
+                raise LeadlineError(f"{configuration.name}: not_in or only_in names {name}, which is not one of the specs")
+        searched = configuration.only_in or self.specs
+        return [name for name in self.specs if name in searched and name not in configuration.not_in]
 
     def _spec(self, reference: str, configuration: Configuration) -> Spec[object]:
         spec = load_spec(reference).with_bounds(self.bounds_of(configuration))

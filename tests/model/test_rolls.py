@@ -239,10 +239,49 @@ def test_a_broker_that_has_lost_records_is_elected_when_the_elr_is_lowered_while
         assert taken(kept, *LOSES_ELIGIBLE, "restart(broker=1)").quorum.leader is None
 
 
-def test_a_partition_stays_without_leader_when_the_elr_is_lowered_while_the_isr_is_empty() -> None:
-    """An election that finds no member of the ELR alive clears it."""
-    bounds = {**OFFLINE, "session_expiries": 1, **RAISED, "roll": "back"}
-    assert verdict("kafka/4.0..4.1", "leader_possible", bounds) is Verdict.VIOLATED
+EMPTY_ISR = (
+    "crash(broker=1)",
+    "controller_notices_failure(broker=1)",
+    "crash(broker=0)",
+    "controller_notices_failure(broker=0)",
+    "restart(broker=1)",
+)
+"""Both brokers are killed, the leader last. Broker 1 is no longer in the ELR when it starts again; broker 0 still is."""
+AGAIN = ("session_expires(broker=1)", "session_resumes(broker=1)")
+"""The controller tries to elect a leader."""
+LOWERED = "change_level(to=old features)"
+
+
+@pytest.mark.parametrize(
+    ("between", "leader", "why"),
+    [
+        ((LOWERED,), 0, "the controller still elects from the ELR"),
+        (AGAIN, 0, "the ELR is kept"),
+        ((LOWERED, *AGAIN), None, "an election that finds no member of the ELR alive clears the ELR"),
+    ],
+)
+def test_an_election_clears_the_elr_once_it_is_lowered(between: tuple[str, ...], leader: int | None, why: str) -> None:
+    bounds = {**OFFLINE, "max_epoch": 2, "session_expiries": 1, **RAISED, "roll": "back"}
+    assert taken(roll("kafka/4.0..4.1", **bounds), *EMPTY_ISR, *between, "restart(broker=0)").quorum.leader == leader, (
+        why
+    )
+
+
+def test_a_partition_can_stay_without_leader_when_the_elr_is_lowered() -> None:
+    bounds = {**TWO, "records": 0, "max_epoch": 2, "shutdowns": 2, "session_expiries": 1, **RAISED}
+    for last, expected in (("no", Verdict.HOLDS), ("back", Verdict.VIOLATED)):
+        spec = roll("kafka/4.0..4.1", **bounds, roll=last).with_properties(["leader_possible"])
+        assert explore(spec).verdict is expected
+
+
+def test_the_bound_of_leader_epochs_does_not_clear_the_elr() -> None:
+    """Kafka elects a leader where the model has no epoch left. Then, nothing is said about the partition."""
+    bounds = {**OFFLINE, "brokers": 1, "crashes": 1, "session_expiries": 1, **RAISED, "upgraded": "0", "roll": "back"}
+    spec = roll("kafka/4.0..4.1", **bounds)
+    due = ("session_expires(broker=0)", "session_resumes(broker=0)", "crash(broker=0)")
+    last = taken(spec, *due, "controller_notices_failure(broker=0)", LOWERED, "restart(broker=0)")
+    assert (last.quorum.epoch, last.quorum.leader, last.quorum.elr) == (1, None, {0})
+    assert explore(spec.with_properties(["leader_possible"])).verdict is Verdict.HOLDS
 
 
 def test_the_controller_elects_no_fenced_leader_once_it_runs_4_1() -> None:
