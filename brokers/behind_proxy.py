@@ -31,6 +31,7 @@ class ObservedCluster:
         recording: the recording to which all frames are written, or None.
         per_broker: additional configuration properties for individual brokers, keyed by broker id.
         log_dirs: the number of log directories of each broker.
+        stages: how far nodes are upgraded from `release`; see `Cluster`.
 
     Raises:
         BrokerError: see `Cluster`.
@@ -46,6 +47,7 @@ class ObservedCluster:
         per_broker: Mapping[int, Mapping[str, str]] | None = None,
         *,
         log_dirs: int = 1,
+        stages: Mapping[Node, int] | None = None,
     ) -> None:
         self.release, self.pace = release, pace()
         self.definitions = definitions_of(release)
@@ -60,6 +62,7 @@ class ObservedCluster:
                 settings=settings,
                 per_broker=per_broker,
                 log_dirs=log_dirs,
+                stages=stages,
             )
             self.cluster = stack.enter_context(cluster)
             self.proxy.attribute(self.cluster.pids)

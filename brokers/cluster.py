@@ -15,6 +15,7 @@ from leadline.brokers.artifacts import class_path
 from leadline.brokers.class_data import class_archive, reading, writing
 from leadline.brokers.configuration import (
     HOST,
+    at_level,
     broker_properties,
     controller_properties,
     logging_options,
@@ -25,7 +26,7 @@ from leadline.brokers.configuration import (
     zookeeper_properties,
 )
 from leadline.brokers.errors import BrokerError
-from leadline.brokers.java import Java, java_for
+from leadline.brokers.java import java_for
 from leadline.brokers.pace import pace
 from leadline.brokers.ports import Node, Ports, is_free, user_of
 from leadline.brokers.power_loss import cut_log
@@ -34,6 +35,7 @@ from leadline.brokers.releases import BrokerRelease
 from leadline.model.disk.directory import read_log_directory
 from leadline.model.disk.files import LocalFiles
 from leadline.model.disk.metadata import Metadata, PartitionState, read_metadata
+from leadline.model.kafka.rolls import NEW_LEVEL, NEW_RELEASE
 
 START_SECONDS = 120.0
 """The time in which a process must be ready. A broker needs 2 to 7 seconds on an idle machine."""
@@ -64,7 +66,7 @@ class Cluster:
     ends or is killed, they end too.
 
     Parameters:
-        release: the Kafka release that all processes run.
+        release: the Kafka release that the processes run.
         folder: an empty folder for data directories, configuration and logs. Each process gets a subfolder.
         brokers: the number of brokers. Broker ids begin at 0.
         settings: configuration properties for all brokers and the KRaft controller. They override the defaults.
@@ -73,6 +75,11 @@ class Cluster:
             of its own.
         features: the feature levels with which a KRaft cluster (4.0 or later) is formatted, keyed by feature name. A
             feature without an entry gets the default level of the release.
+        stages: the first value of the attribute.
+
+    Attributes:
+        stages: how far each node is upgraded when it is next started, as an index into
+            `leadline.model.kafka.mixes.STAGES`. A node without an entry runs `release`.
 
     Raises:
         BrokerError: if the system is not Linux, or if Java does not accept the name of the folder.
@@ -89,6 +96,7 @@ class Cluster:
         per_broker: Mapping[int, Mapping[str, str]] | None = None,
         features: Mapping[str, int] | None = None,
         log_dirs: int = 1,
+        stages: Mapping[Node, int] | None = None,
     ) -> None:
         if sys.platform != "linux":
             raise BrokerError(f"real brokers can run only on Linux, not on {sys.platform}")
@@ -103,8 +111,7 @@ class Cluster:
         self._cluster_id = _random_id()
         self._processes: dict[Node, OwnedProcess] = {}
         self._starts: dict[Node, int] = {}
-        self._java: Java | None = None
-        self._class_path = ""
+        self.stages = dict(stages or {})
         self._writing: list[str] = []
 
     def __enter__(self) -> Cluster:
@@ -119,6 +126,17 @@ class Cluster:
         """Kill all processes."""
         for process in self._processes.values():
             process.kill()
+
+    def release_of(self, node: Node) -> BrokerRelease:
+        """Return the release that a node runs."""
+        return self._release_at(self.stages.get(node, 0), NEW_RELEASE)
+
+    def _level_of(self, node: Node) -> BrokerRelease:
+        """Return the release to whose level a node is set."""
+        return self._release_at(self.stages.get(node, 0), NEW_LEVEL)
+
+    def _release_at(self, stage: int, newer_from: int) -> BrokerRelease:
+        return self.release if self.release.newer is None or stage < newer_from else self.release.newer
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -317,27 +335,27 @@ class Cluster:
         self._processes[node] = self._run(node, self.log_file(node), main, str(properties))
 
     def _run(self, node: Node, log: Path, main: str, *arguments: str) -> OwnedProcess:
-        if self._java is None:
-            self._java, self._class_path = java_for(self.release), ":".join(map(str, class_path(self.release)))
-        archive = self._writing or reading(class_archive(self.release, self._java))
+        release = self.release_of(node)
+        java = java_for(release)
+        archive = self._writing or reading(class_archive(release, java))
         options = [
             *_JAVA_OPTIONS,
             *archive,
             "-cp",
-            self._class_path,
-            *logging_options(self.release, self._folder(node)),
+            ":".join(map(str, class_path(release))),
+            *logging_options(release, self._folder(node)),
         ]
-        name = f"{self._name(node)} of Kafka {self.release.number}"
-        return OwnedProcess(name, [str(self._java.path), *options, main, *arguments], log, self._folder(node))
+        name = f"{self._name(node)} of Kafka {release.number}"
+        return OwnedProcess(name, [str(java.path), *options, main, *arguments], log, self._folder(node))
 
     def _properties(self, node: Node) -> dict[str, str]:
         data, real = self.data_directory(node), self.ports.real[node]
         if node == "zookeeper":
             return zookeeper_properties(data, real)
         if node == "controller":
-            return controller_properties(self.release, data, real, self.ports.advertised[node]) | dict(self._settings)
+            return controller_properties(self.release_of(node), data, real, self.ports.advertised[node]) | dict(self._settings)
         broker = int(node)
-        properties = broker_properties(self.release, broker, data, real, self.ports.advertised[node])
+        properties = broker_properties(self.release_of(node), broker, data, real, self.ports.advertised[node])
         if broker in self._log_dirs:
             properties["log.dirs"] = ",".join(map(str, self.data_directories(broker)))
             properties["metadata.log.dir"] = str(self._folder(broker) / _METADATA)
@@ -345,6 +363,8 @@ class Cluster:
             properties |= with_controller(self.ports.advertised["controller"])
         else:
             properties |= with_zookeeper(self.ports.zookeeper_for[broker])
+            if self.release.newer is not None:
+                properties |= at_level(self._level_of(node))
         return properties | dict(self._settings) | dict(self._per_broker.get(broker, {}))
 
     def _format(self, node: Node) -> None:
@@ -360,6 +380,8 @@ class Cluster:
         if isinstance(node, int) or (self.data_directory(node) / _FORMATTED).exists():
             return
         features = [f"--feature={name}={level}" for name, level in self._features.items()]
+        if self.release.newer is not None:
+            features.append(f"--release-version={self._level_of(node).level}")
         folder = self._folder(node)
         arguments = [
             "format",

@@ -86,6 +86,14 @@ def with_controller(port: int) -> dict[str, str]:
     return _KRAFT | {"process.roles": "broker", "controller.quorum.voters": f"{CONTROLLER_ID}@{HOST}:{port}"}
 
 
+def at_level(release: BrokerRelease) -> dict[str, str]:
+    """Return the properties that set a broker, with ZooKeeper, to the level of an older release."""
+    properties = {"inter.broker.protocol.version": release.level}
+    if release.version < (0, 11):  # later levels have the same format of messages
+        properties["log.message.format.version"] = release.level
+    return properties
+
+
 def controller_properties(release: BrokerRelease, data: Path, port: int, advertised: int) -> dict[str, str]:
     """Return the configuration of a KRaft controller. The parameters are the same as for `broker_properties`."""
     properties = _BROKER | with_controller(advertised)

@@ -6,6 +6,7 @@ import attrs
 
 from leadline.brokers.errors import BrokerError
 from leadline.checker.support.messages import nearest
+from leadline.model.kafka.mixes import mix_of
 from leadline.model.kafka.published import PUBLISHED, known_like
 from leadline.model.kafka.releases import KRAFT, RELEASES, Column, column_of
 
@@ -26,17 +27,24 @@ class BrokerRelease:
         version: the version as a tuple of numbers.
         kraft: whether the controller is a KRaft controller. Otherwise, it is a broker elected with ZooKeeper.
         spec: the name of the spec that describes the release, such as ``kafka/2.8``.
+        newer: the release to which a cluster is being upgraded. None except for a mix, such as ``2.7.1..2.8.1``.
     """
 
     name: str
     version: tuple[int, ...]
     kraft: bool
     spec: str
+    newer: BrokerRelease | None = None
 
     @property
     def number(self) -> str:
         """The version as text, such as ``2.8.0``."""
         return ".".join(map(str, self.version))
+
+    @property
+    def level(self) -> str:
+        """The highest `inter.broker.protocol.version` or `metadata.version` of the release, such as ``2.8``."""
+        return ".".join(map(str, self.version[: 3 if self.version < (1,) else 2]))
 
     @property
     def artifact(self) -> str:
@@ -88,6 +96,21 @@ def broker_release(name: str) -> BrokerRelease:
         )
     version = short.removesuffix("-zk").removesuffix("-kraft")
     return _release(column, version if version in PUBLISHED else known_like(version)[0])
+
+
+def mixed_release(name: str) -> BrokerRelease:
+    """Return the release with the given name, or the mix of two releases, such as ``2.7.1..2.8.1``.
+
+    Raises:
+        LeadlineError: see `broker_release`, and `leadline.model.kafka.mixes.mix_of`.
+    """
+    first, mixes, last = name.partition("..")
+    old = broker_release(first)
+    if not mixes:
+        return old
+    new = broker_release(last)
+    mix = mix_of(f"{old.spec}..{new.spec.removeprefix(_SPECS)}")
+    return attrs.evolve(old, name=f"{old.name}..{new.name}", spec=mix.name, newer=new)
 
 
 def releases() -> tuple[BrokerRelease, ...]:

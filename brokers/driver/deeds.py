@@ -296,7 +296,7 @@ class Deeds:
 
     def _elect_preferred(self, step: PlannedStep, limit: float) -> None:
         self._did.append("asked for the election of the preferred leader")
-        if not self.stage.release.kraft and self.stage.release.version < _FIRST_WITH_ELECT_LEADERS:
+        if not self.stage.release.kraft and self._controllers_version() < _FIRST_WITH_ELECT_LEADERS:
             data = b'{"version":1,"partitions":[{"topic":"%s","partition":%d}]}' % (
                 TOPIC.encode(),
                 self.stage.partition,
@@ -306,7 +306,7 @@ class Deeds:
             self._threads.submit(self._elect, PREFERRED)
 
     def _elect_uncleanly(self, step: PlannedStep, limit: float) -> None:
-        if self.stage.release.version < _FIRST_WITH_UNCLEAN_ELECTIONS:
+        if self._controllers_version() < _FIRST_WITH_UNCLEAN_ELECTIONS:
             raise NotMade("releases before 2.4 have no request that triggers an unclean election (KIP-460)")
         self._did.append("asked for an unclean election")
         self._threads.submit(self._elect, UNCLEAN)
@@ -339,6 +339,9 @@ class Deeds:
         self._did.append(
             f"emptied the directory {emptied.name} of broker {step.broker}, which is formatted again when it starts"
         )
+
+    def _controllers_version(self) -> tuple[int, ...]:
+        return self.stage.cluster.release_of(self.stage.controller).version
 
     def _elect(self, kind: int) -> None:
         """Request an election. A broker whose request is held may delay the response."""

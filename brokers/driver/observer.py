@@ -221,7 +221,7 @@ class Observer:
         )
         message = self.message(self.frame_in_flight(broker)) if up else None
         log, high_watermark = self.log(broker), self.high_watermark(broker)
-        if self._stage.release.version < _FIRST_TO_LOWER:
+        if self._stage.cluster.release_of(broker).version < _FIRST_TO_LOWER:
             high_watermark = min(high_watermark, len(log))
         return SeenReplica(up, log, high_watermark, message, proposal)
 

@@ -14,12 +14,15 @@ from leadline.brokers.driver.schedule import lags, schedule_of
 from leadline.brokers.driver.sight import sight_of
 from leadline.brokers.errors import Unmakeable
 from leadline.brokers.plans import ReplayPlan, Step, followed_in
+from leadline.brokers.ports import Node
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.controller import may_be_elected
 from leadline.model.kafka.crash import was_noticed
+from leadline.model.kafka.mixes import NEW, MixBounds
+from leadline.model.kafka.rolls import NEW_LEVEL, NEW_RELEASE, Rolling
 from leadline.model.kafka.state import PREFERRED, Partition
 from leadline.model.kafka.wire import Deed, FrameKind, OnTheWire, on_the_wire
 
@@ -143,12 +146,31 @@ class Plan(ReplayPlan[Partition, PlannedStep]):
             each.broker for each in later if each.instance.action.name in LEARNING and epoch in each.instance.values[1:]
         ]
 
+    def stages(self, *controllers: Node) -> dict[Node, int]:
+        """Return how far each node is upgraded in the first state, given the nodes that can be the controller."""
+        *brokers, controller = stages_in(self.start)
+        return dict(enumerate(brokers)) | dict.fromkeys(controllers, controller)
+
     @property
     def legend(self) -> str:
         return (
             "all replication is held\nm0@1 is a record and its leader epoch, ┃ the high watermark; frames have their "
             "numbers in the recording"
         )
+
+
+def stages_in(state: Partition) -> tuple[int, ...]:
+    """Return how far each broker, and then the controller, is upgraded in a state, as indices into
+    `leadline.model.kafka.mixes.STAGES`.
+    """
+    bounds = state.bounds
+    if isinstance(state, Rolling):
+        return (*state.stages, state.controller)
+    if not isinstance(bounds, MixBounds):
+        return (0,) * (bounds.brokers + 1)
+    upgraded = NEW_LEVEL if bounds.level == NEW else NEW_RELEASE
+    is_new = (*(broker in bounds.new_brokers for broker in range(bounds.brokers)), bounds.controller == NEW)
+    return tuple(upgraded if new else 0 for new in is_new)
 
 
 def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] | None = None) -> Plan:

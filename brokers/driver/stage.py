@@ -87,7 +87,10 @@ class Stage(ObservedCluster):
         }
         log_dirs = 2 if plan.start.bounds.lost_directories else 1
         count = plan.brokers + failing
-        super().__init__(release, folder, count, _settings(release, pace()), recording, lags, log_dirs=log_dirs)
+        stages = plan.stages(self.controller, *self._controllers)
+        super().__init__(
+            release, folder, count, _settings(release, pace()), recording, lags, log_dirs=log_dirs, stages=stages
+        )
 
     def start(self) -> None:
         """Start the cluster, create the topic, and hold its replication, so that the brokers are in the first state of

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from leadline.brokers.errors import Unmakeable
 from leadline.brokers.folder import run_folder
-from leadline.brokers.releases import broker_release, releases
+from leadline.brokers.releases import broker_release, mixed_release, releases
 from leadline.brokers.reproduction import Judgement
 from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
@@ -169,7 +169,7 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> tuple[int, str
         LeadlineError: if the spec of the trace is not a Kafka release, or if this release and the release to run have
             different kinds of controllers.
     """
-    release = broker_release(name)
+    release = mixed_release(name)
     try:
         plan = plan_on(trace, release)
     except Unmakeable as error:
