@@ -45,6 +45,9 @@ also respond to later versions of Fetch (KIP-392), and later versions of EndTxn 
 EARLIEST, LATEST = -2, -1
 """Values that `Client.list_offset` accepts instead of a timestamp."""
 
+METADATA_VERSION, ELIGIBLE_REPLICAS = "metadata.version", "eligible.leader.replicas.version"
+"""Features that `Client.set_feature` can change."""
+
 PREFERRED, UNCLEAN = 0, 1
 """The kinds of elections that `Client.elect` can request."""
 
@@ -419,6 +422,35 @@ class Client:
         for each in answer["Responses"]:
             _refuse("IncrementalAlterConfigs", each)
 
+    def set_feature(self, node: Node, name: str, level: int | None) -> int:
+        """Change `metadata.version` or the level of another feature (KIP-584).
+
+        Parameters:
+            node: the broker or KRaft controller that receives the request.
+            level: the new level, or None for the highest one that the node supports.
+
+        Returns:
+            The new level.
+
+        Raises:
+            Unanswered: if there is no valid response in time.
+            Refused: if the node does not know the feature, or the response contains an error.
+        """
+        client = {"ClientSoftwareName": CLIENT_ID, "ClientSoftwareVersion": "1"}
+        told = self.ask(node, "ApiVersions", client, version=3).get("SupportedFeatures") or ()
+        most = next((each["MaxVersion"] for each in told if each["Name"] == name), 0)
+        wanted = most if level is None else level
+        change = {"Feature": name, "MaxVersionLevel": wanted, "UpgradeType": _UPGRADE if wanted else _SAFE_DOWNGRADE}
+        body = {"TimeoutMs": int(self._timeout * 1000), "FeatureUpdates": [change], "ValidateOnly": False}
+        answer = self.ask(node, "UpdateFeatures", body)
+        for each in (answer, *answer.get("Results", ())):
+            _refuse("UpdateFeatures", each)
+        return wanted
+
+    def forget(self, node: Node) -> None:
+        """Ask a node again for the requests that it supports, because it now runs another release."""
+        self._versions.pop(node, None)
+
     def describe(self, broker: int, topic: str) -> dict[str, Any]:
         """Return the description of a topic, including its eligible leader replicas (KIP-966). Requires Kafka 3.8 or
         later.
@@ -434,6 +466,7 @@ class Client:
 
 
 _SET, _TOPIC = 0, 2
+_UPGRADE, _SAFE_DOWNGRADE = 1, 2
 
 
 def _refuse(api: str, result: Mapping[str, Any]) -> None:

@@ -349,13 +349,15 @@ class Cluster:
         return OwnedProcess(name, [str(java.path), *options, main, *arguments], log, self._folder(node))
 
     def _properties(self, node: Node) -> dict[str, str]:
-        data, real = self.data_directory(node), self.ports.real[node]
+        data, real, release = self.data_directory(node), self.ports.real[node], self.release_of(node)
         if node == "zookeeper":
             return zookeeper_properties(data, real)
         if node == "controller":
-            return controller_properties(self.release_of(node), data, real, self.ports.advertised[node]) | dict(self._settings)
+            return controller_properties(release, data, real, self.ports.advertised[node]) | dict(
+                self._settings
+            )
         broker = int(node)
-        properties = broker_properties(self.release_of(node), broker, data, real, self.ports.advertised[node])
+        properties = broker_properties(release, broker, data, real, self.ports.advertised[node])
         if broker in self._log_dirs:
             properties["log.dirs"] = ",".join(map(str, self.data_directories(broker)))
             properties["metadata.log.dir"] = str(self._folder(broker) / _METADATA)

@@ -12,9 +12,9 @@ from contextlib import suppress
 from functools import partial
 
 from leadline.brokers import zookeeper
-from leadline.brokers.client import PREFERRED, UNCLEAN
+from leadline.brokers.client import ELIGIBLE_REPLICAS, METADATA_VERSION, PREFERRED, UNCLEAN
 from leadline.brokers.driver.observer import Observer, payload
-from leadline.brokers.driver.plan import PlannedStep
+from leadline.brokers.driver.plan import PlannedStep, stages_in
 from leadline.brokers.driver.schedule import keeps_up
 from leadline.brokers.driver.sessions import Sessions
 from leadline.brokers.driver.stage import TOPIC, Stage
@@ -22,9 +22,11 @@ from leadline.brokers.driver.step_report import Produced
 from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until
 from leadline.brokers.frame import Rule
 from leadline.brokers.pending import Pending, Refused, Unanswered
+from leadline.brokers.ports import Node
 from leadline.brokers.traffic import Hold
 from leadline.model.disk.text import HIGH_WATERMARKS
 from leadline.model.kafka.messages import FetchResponse
+from leadline.model.kafka.rolls import NEW_LEVEL, OLD_FEATURES
 from leadline.model.kafka.wire import Deed
 from leadline.model.quorum import NO_EPOCH
 
@@ -71,6 +73,8 @@ class Deeds:
             Deed.RAISE_MIN_ISR: self._raise_min_isr,
             Deed.REMOVE_DIRECTORY: self._remove_directory,
             Deed.REPLACE_DIRECTORY: self._replace_directory,
+            Deed.MOVE_CONTROLLER: self._move_controller,
+            Deed.CHANGE_FEATURE: self._change_feature,
         }
 
     def do(self, step: PlannedStep, limit: float) -> None:
@@ -220,6 +224,7 @@ class Deeds:
         unseen = self.stage.hide_from_controller() if step.is_hidden else None
         if broker in self._sessions.open:
             self._did.append(self._sessions.end(broker))
+        self.stage.upgrade(broker, stages_in(step.after)[broker])
         if self.stage.release.kraft:
             self.stage.catching_up[broker] = self.stage.cluster.controller_metadata().end
         self.stage.cluster.start_broker(broker)
@@ -229,7 +234,7 @@ class Deeds:
         if self.stage.release.kraft:
             del self.stage.catching_up[broker]
             self.stage.known[broker] = self.observer.numbers[-1]
-        self._did.append(f"started broker {broker}")
+        self._did.append(f"started broker {broker}{self._release_of(broker)}")
         if unseen is not None:
             self._fail_over(unseen)
 
@@ -339,6 +344,29 @@ class Deeds:
         self._did.append(
             f"emptied the directory {emptied.name} of broker {step.broker}, which is formatted again when it starts"
         )
+
+    def _move_controller(self, step: PlannedStep, limit: float) -> None:
+        """Kill the controller, and let one of another release take its place. With KRaft, it has the same data."""
+        if self.stage.release.kraft:
+            self.stage.cluster.kill("controller")
+            self.stage.proxy.note("killed", node="controller")
+            self.stage.upgrade("controller", stages_in(step.after)[-1])
+            self.stage.cluster.start(["controller"])
+            self.stage.proxy.note("started", node="controller")
+        else:
+            self.stage.fail_over()
+        controller = self.stage.controller
+        self._did.append(f"{controller} is the controller now{self._release_of(controller)}")
+
+    def _release_of(self, node: Node) -> str:
+        mixed = self.stage.release.newer is not None
+        return f", which runs {self.stage.cluster.release_of(node).number}" if mixed else ""
+
+    def _change_feature(self, step: PlannedStep, limit: float) -> None:
+        stage = stages_in(step.after)[-1]
+        name = METADATA_VERSION if stage == NEW_LEVEL else ELIGIBLE_REPLICAS
+        level = self.stage.client.set_feature("controller", name, 0 if stage == OLD_FEATURES else None)
+        self._did.append(f"set {name} to {level}")
 
     def _controllers_version(self) -> tuple[int, ...]:
         return self.stage.cluster.release_of(self.stage.controller).version

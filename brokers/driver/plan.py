@@ -26,7 +26,7 @@ from leadline.model.kafka.rolls import NEW_LEVEL, NEW_RELEASE, Rolling
 from leadline.model.kafka.state import PREFERRED, Partition
 from leadline.model.kafka.wire import Deed, FrameKind, OnTheWire, on_the_wire
 
-_SECONDS = {Deed.START: 8.0, Deed.END_SESSION: 2.0, Deed.KILL: 1.0}
+_SECONDS = {Deed.START: 8.0, Deed.MOVE_CONTROLLER: 8.0, Deed.END_SESSION: 2.0, Deed.KILL: 1.0}
 """The maximum duration of a step with a deed on a busy machine, in seconds. All remaining steps take at most 1."""
 
 _LEAST_LAG_SECONDS = 2.0
@@ -129,9 +129,12 @@ class Plan(ReplayPlan[Partition, PlannedStep]):
 
     @property
     def fails_over(self) -> int:
-        """The number of controller failovers. Each failover hides the restart of a broker."""
-        tried = [*self.steps, *([self.refused] if self.refused is not None else [])]
-        return sum(step.is_hidden for step in tried)
+        """The number of controller failovers. Each failover hides the restart of a broker, or is a step of its own."""
+        return sum(map(_fails_over, self._tried))
+
+    @property
+    def _tried(self) -> list[PlannedStep]:
+        return [*self.steps, *([self.refused] if self.refused is not None else [])]
 
     @property
     def holds_directories(self) -> bool:
@@ -147,9 +150,14 @@ class Plan(ReplayPlan[Partition, PlannedStep]):
         ]
 
     def stages(self, *controllers: Node) -> dict[Node, int]:
-        """Return how far each node is upgraded in the first state, given the nodes that can be the controller."""
-        *brokers, controller = stages_in(self.start)
-        return dict(enumerate(brokers)) | dict.fromkeys(controllers, controller)
+        """Return how far each node is upgraded when it is first started.
+
+        Parameters:
+            controllers: the nodes that become the controller, one after the other.
+        """
+        *brokers, first = stages_in(self.start)
+        later = [stages_in(step.after)[-1] for step in self._tried if _fails_over(step)]
+        return dict(enumerate(brokers)) | dict(zip(controllers, [first, *later], strict=False))
 
     @property
     def legend(self) -> str:
@@ -157,6 +165,10 @@ class Plan(ReplayPlan[Partition, PlannedStep]):
             "all replication is held\nm0@1 is a record and its leader epoch, ┃ the high watermark; frames have their "
             "numbers in the recording"
         )
+
+
+def _fails_over(step: PlannedStep) -> bool:
+    return step.is_hidden or Deed.MOVE_CONTROLLER in step.wire.does
 
 
 def stages_in(state: Partition) -> tuple[int, ...]:

@@ -302,6 +302,7 @@ _Check = Callable[[Trace[Partition], int], Iterator[_Conflict]]
 _CHECKS: dict[str, dict[str, _Check]] = {
     ZOOKEEPER: {
         "restart": _unnoticed_restart,
+        "restart_as": _unnoticed_restart,
         "become_leader": _skipped_request,
         "become_follower": _skipped_request,
         "controller_elects": _elects_without_leader,
@@ -310,6 +311,7 @@ _CHECKS: dict[str, dict[str, _Check]] = {
     },
     KRAFT: {
         "restart": _restart_in_kraft,
+        "restart_as": _restart_in_kraft,
         "stop": _shutdown_in_kraft,
         "controller_elects": _elects_without_leader,
         "shrink_isr": _removed_together,

@@ -23,6 +23,7 @@ from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.traffic import Hold
 from leadline.model.disk.metadata import NO_LEADER_CHANGE
 from leadline.model.kafka.bounds import OLD_MIN_ISR
+from leadline.model.kafka.mixes import MixBounds
 from leadline.model.quorum import NO_EPOCH
 
 TOPIC, PARTITION = "t", 0
@@ -52,6 +53,7 @@ SESSION_MS_SINCE_4 = 9000
 """
 
 UNDEFINED_EPOCH = -1
+MIN_ISR = "min.insync.replicas"
 
 METADATA_PARTITION = 0
 """The number of the partition of KRaft's metadata log."""
@@ -81,15 +83,21 @@ class Stage(ObservedCluster):
         failing = 0 if release.kraft else 1 + plan.fails_over
         self._controllers = range(plan.brokers, plan.brokers + failing)
         """The brokers without replicas: the controller, and those that may become the controller later (ZooKeeper)."""
-        lags = {
-            leader: {"replica.lag.time.max.ms": str(int(seconds * pace() * 1000))}
-            for leader, seconds in plan.lag_seconds.items()
-        }
+        per_broker: dict[int, dict[str, str]] = {broker: {} for broker in range(plan.brokers)}
+        for leader, seconds in plan.lag_seconds.items():
+            per_broker[leader]["replica.lag.time.max.ms"] = str(int(seconds * pace() * 1000))
+        bounds = plan.start.bounds
+        min_isr = OLD_MIN_ISR if bounds.min_isr_raises else bounds.min_insync_replicas
+        self._min_isr = {MIN_ISR: str(min(max(min_isr, 1), bounds.brokers))}
+        if isinstance(bounds, MixBounds) and bounds.min_isr_in_files:
+            for own in per_broker.values():
+                own |= self._min_isr
+            self._min_isr = {}
         log_dirs = 2 if plan.start.bounds.lost_directories else 1
         count = plan.brokers + failing
-        stages = plan.stages(self.controller, *self._controllers)
+        stages = plan.stages(*(self._controllers or ["controller"]))
         super().__init__(
-            release, folder, count, _settings(release, pace()), recording, lags, log_dirs=log_dirs, stages=stages
+            release, folder, count, _settings(release, pace()), recording, per_broker, log_dirs=log_dirs, stages=stages
         )
 
     def start(self) -> None:
@@ -101,11 +109,7 @@ class Stage(ObservedCluster):
         """
         self.start_processes(self.replicas, self._controllers)
         bounds = self.plan.start.bounds
-        min_isr = OLD_MIN_ISR if bounds.min_isr_raises else bounds.min_insync_replicas
-        configs = {
-            "min.insync.replicas": str(min(max(min_isr, 1), bounds.brokers)),
-            "unclean.leader.election.enable": str(bounds.unclean_leader_election).lower(),
-        }
+        configs = {"unclean.leader.election.enable": str(bounds.unclean_leader_election).lower(), **self._min_isr}
         self._until("the brokers are not registered", self._all_brokers_are_known)
         try:
             self.client.create_topic(self._any_broker, TOPIC, [self.assigned] * (1 + self.partition), configs)
@@ -139,6 +143,11 @@ class Stage(ObservedCluster):
     def hide_from_controller(self) -> Hold:
         """Hold the frames that ZooKeeper sends to the controller. Return the `Hold`."""
         return self.proxy.hold(Rule("zookeeper", self.controller))
+
+    def upgrade(self, node: Node, stage: int) -> None:
+        """Let a node run another release or have another level when it is next started; see `Cluster.stages`."""
+        self.cluster.stages[node] = stage
+        self.client.forget(node)
 
     def fail_over(self) -> int:
         """Kill the controller, which is a broker without replicas. The next broker without replicas takes over.
@@ -251,7 +260,7 @@ class Stage(ObservedCluster):
             caught_up_at = self.catching_up.get(broker)
             changes = self.changes_in(body)
             if caught_up_at is None:
-                return bool(changes) or self._changes_settings(body)
+                return bool(changes) or self._changes_settings(body) or self.changes_features(body)
             return any(
                 offset >= caught_up_at and record.get("Leader", NO_LEADER_CHANGE) != NO_LEADER_CHANGE
                 for offset, record in changes
@@ -267,6 +276,10 @@ class Stage(ObservedCluster):
     def _changes_settings(self, body: Mapping[str, Any]) -> bool:
         settings = (record for _, name, record in self._records(body) if name == "ConfigRecord")
         return any(record["ResourceName"] == TOPIC for record in settings)
+
+    def changes_features(self, body: Mapping[str, Any]) -> bool:
+        """Return whether a part of the metadata log changes `metadata.version` or a feature."""
+        return any(name == "FeatureLevelRecord" for _, name, _ in self._records(body))
 
     def _records(self, body: Mapping[str, Any]) -> Sequence[tuple[int, str, dict[str, Any]]]:
         data = partition_of(body, METADATA_PARTITION).get("Records")

@@ -40,6 +40,8 @@ class Deed(enum.Enum):
     CANCEL = "an operator cancels the reassignment"
     RAISE_MIN_ISR = "an operator increases min.insync.replicas of the topic"
     REMOVE_DIRECTORY = "the log directory of the replica is removed from log.dirs"
+    MOVE_CONTROLLER = "the controller ends, and one of the wanted release takes its place"
+    CHANGE_FEATURE = "an operator changes metadata.version or a feature (kafka-features.sh)"
     REPLACE_DIRECTORY = "the log directory of the replica is emptied, as after the replacement of a disk"
 
 
@@ -110,7 +112,10 @@ _READS_METADATA = OnTheWire(passes=(attrs.evolve(_METADATA, target="leader"),))
 """A leader that applies a part of KRaft's metadata log. It learns the ISR from it, if not from the response to its own
 request."""
 
-_NOTICED = ("controller_notices_failure", "session_expires", "session_resumes", "restart", "begin_shutdown", "stop")
+_NOTICED = (
+    *("controller_notices_failure", "session_expires", "session_resumes", "restart", "restart_as"),
+    *("begin_shutdown", "stop"),
+)
 """The actions that may include an immediate election by the controller."""
 
 _LEARNS = {
@@ -139,6 +144,10 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
     "controller_elects_uncleanly": OnTheWire(within=_NOTICED),
     "operator_elects_uncleanly": OnTheWire(does=(Deed.ELECT_UNCLEANLY,)),
     "restart": OnTheWire(does=(Deed.START,)),
+    "restart_as": OnTheWire(does=(Deed.START,)),
+    "controller_becomes": OnTheWire(does=(Deed.MOVE_CONTROLLER,)),
+    "change_level": OnTheWire(does=(Deed.CHANGE_FEATURE,)),
+    "apply_level": OnTheWire(passes=(_METADATA,)),
     "session_expires": OnTheWire(does=(Deed.HOLD_SESSION, Deed.END_SESSION)),
     "session_resumes": OnTheWire(does=(Deed.RESUME_SESSION,)),
     "begin_shutdown": {
