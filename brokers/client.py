@@ -437,11 +437,13 @@ class Client:
             Refused: if the node does not know the feature, or the response contains an error.
         """
         client = {"ClientSoftwareName": CLIENT_ID, "ClientSoftwareVersion": "1"}
-        told = self.ask(node, "ApiVersions", client, version=3).get("SupportedFeatures") or ()
-        most = next((each["MaxVersion"] for each in told if each["Name"] == name), 0)
-        wanted = most if level is None else level
+        told = self.ask(node, "ApiVersions", client).get("SupportedFeatures", ())
+        most = {each["Name"]: each["MaxVersion"] for each in told}
+        if name not in most:
+            raise Refused("UpdateFeatures", UNSUPPORTED_VERSION, f"{node} does not know the feature {name}")
+        wanted = most[name] if level is None else level
         change = {"Feature": name, "MaxVersionLevel": wanted, "UpgradeType": _UPGRADE if wanted else _SAFE_DOWNGRADE}
-        body = {"TimeoutMs": int(self._timeout * 1000), "FeatureUpdates": [change], "ValidateOnly": False}
+        body = {"timeoutMs": int(self._timeout * 1000), "FeatureUpdates": [change], "ValidateOnly": False}
         answer = self.ask(node, "UpdateFeatures", body)
         for each in (answer, *answer.get("Results", ())):
             _refuse("UpdateFeatures", each)
