@@ -1,0 +1,143 @@
+"""Real brokers of two releases in one cluster, and upgrades of it while it runs. `make real` runs these tests.
+
+Each behaviour is replayed with a control: the same steps without the one that decides, or in another mix.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from leadline.brokers.driver.driver import Driver
+from leadline.brokers.driver.plan import plan_of
+from leadline.brokers.driver.replay import Outcome, Replay, replay
+from leadline.brokers.releases import mixed_release
+from leadline.checker.engines import explore
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace
+from leadline.reports.kafka.broker_runs.schedules import controller_of
+from leadline.reports.loading import load_spec
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(sys.platform != "linux", reason="real brokers run on Linux only"),
+]
+
+QUIET = {"acks": "all", "isr_shrinks": 0, "missed_bounces": 0, "unclean_leader_election": False}
+NEW = {**QUIET, "upgraded": "0-1", "controller": "new"}
+RAISED = {**NEW, "level": "new", "max_epoch": 2, "min_insync_replicas": 2}
+
+
+def spec_of(mix: str, **bounds: Any) -> Spec[Any]:
+    spec: Spec[Any] = load_spec(f"kafka/{mix}").with_bounds(bounds)
+    return spec
+
+
+def steps(spec: Spec[Any], *names: str) -> Trace[Any]:
+    """The trace with the given steps, of which each has one next state, or the first one of several."""
+    states, taken = list(spec.initials()), []
+    for name in names:
+        instance = next(each for each in spec.instances if str(each) == name)
+        states.append(next(iter(instance.successors(states[-1]))))
+        taken.append(instance)
+    return Trace(spec, states, taken)
+
+
+def replayed(trace: Trace[Any], releases: str, folder: Path, expected: Spec[Any] | None = None) -> Replay:
+    release = mixed_release(releases)
+    return replay(plan_of(trace, controller_of(release), expected), Driver, release, folder / releases)
+
+
+def outcome(trace: Trace[Any], releases: str, folder: Path) -> Outcome:
+    """What is left after a trace whose steps are all as in the model."""
+    made = replayed(trace, releases, folder)
+    assert made.is_as_in_model, made.not_made or made.difference
+    assert made.outcome is not None
+    return made.outcome
+
+
+@pytest.mark.parametrize("bounds", [{"upgraded": "0"}, {"upgraded": "", "roll": "releases"}])
+def test_an_upgrade_from_2_7_1_loses_an_acknowledged_record(bounds: dict[str, Any], tmp_path: Path) -> None:
+    """A follower of the new release diverges, and a leader of 2.7.1 counts its offset. From 2.7.2 on, it does not."""
+    spec = spec_of("2.7..2.8.1", **QUIET, **bounds).with_properties(["committed_never_lost"])
+    trace = explore(spec).properties[0].traces[0]
+    assert outcome(trace, "2.7.1..2.8.1", tmp_path).lost == (1,)
+    control = replayed(trace, "2.7.2..2.8.1", tmp_path, spec_of("2.7.2..2.8.1", **attrs.asdict(spec.bounds)))
+    assert control.is_as_in_model
+    assert control.plan.departs is not None
+    assert control.outcome is not None
+    assert not control.outcome.lost
+
+
+def test_a_partition_stays_without_leader_when_the_elr_is_raised_while_it_has_none(tmp_path: Path) -> None:
+    """After the last step, the driver starts the broker again."""
+    raised = spec_of("4.0..4.1", **NEW | {"brokers": 1, "upgraded": "0", "roll": "features"}, records=0, crashes=1)
+    down = ("crash(broker=0)", "controller_notices_failure(broker=0)", "change_level(to=new level)")
+    stuck = steps(raised, *down, "change_level(to=new features)")
+    assert outcome(stuck, "4.0.1..4.1.1", tmp_path / "raised").leader is None
+    assert outcome(steps(raised, *down), "4.0.1..4.1.1", tmp_path / "level").leader == 0
+
+
+LOWERED = "change_level(to=old features)"
+
+
+def test_a_partition_stays_without_leader_when_an_election_follows_a_lower_elr(tmp_path: Path) -> None:
+    spec = spec_of("4.0..4.1", **RAISED, roll="back", records=0, crashes=2, session_expiries=1)
+    down = [f"{event}(broker={broker})" for broker in (1, 0) for event in ("crash", "controller_notices_failure")]
+    again = ("session_expires(broker=1)", "session_resumes(broker=1)")
+    empty = [*down, "restart(broker=1)"]
+    stuck = steps(spec, *empty, LOWERED, *again, "restart(broker=0)")
+    assert outcome(stuck, "4.0.1..4.1.1", tmp_path / "lowered").leader is None
+    assert outcome(steps(spec, *empty, *again, "restart(broker=0)"), "4.0.1..4.1.1", tmp_path / "kept").leader == 0
+    assert outcome(steps(spec, *empty, LOWERED, "restart(broker=0)"), "4.0.1..4.1.1", tmp_path / "at-once").leader == 0
+
+
+def test_a_broker_that_has_lost_a_record_is_elected_when_the_elr_is_lowered(tmp_path: Path) -> None:
+    spec = spec_of("4.0..4.1", **RAISED, roll="back", records=1, lossy_crashes=1, shutdowns=1, crashes=0)
+    lost = (
+        *("produce(leader=0)", "handle_fetch(leader=0, follower=1)", "handle_fetch_response(follower=1)"),
+        *("handle_fetch(leader=0, follower=1)", "crash_losing_tail(broker=1, offset=0)"),
+        *("controller_notices_failure(broker=1)", "begin_shutdown(broker=0)", "stop(broker=0)"),
+    )
+    found = outcome(steps(spec, *lost, LOWERED, "restart(broker=1)"), "4.0.1..4.1.1", tmp_path / "lowered")
+    assert (found.leader, found.lost) == (1, (0,))
+    kept = outcome(steps(spec, *lost, "restart(broker=1)"), "4.0.1..4.1.1", tmp_path / "kept")
+    assert not kept.lost
+
+
+@pytest.mark.parametrize(("in_files", "high_watermark"), [(True, 1), (False, 0)])
+def test_one_replica_is_enough_for_acks_all_once_the_elr_is_raised(
+    in_files: bool, high_watermark: int, tmp_path: Path
+) -> None:
+    """`min.insync.replicas=2` is in the files of the brokers, or set for the topic. Disks show the high watermark, with
+    which the leader acknowledges the record.
+    """
+    bounds = {**NEW, "records": 1, "max_epoch": 0, "crashes": 0, "isr_shrinks": 1, "min_insync_replicas": 2}
+    spec = spec_of("4.0..4.1", **bounds, roll="features", min_isr_in_files=in_files)
+    applied = ("apply_level(broker=0)", "apply_level(broker=0)")
+    raised = ("produce(leader=0)", "change_level(to=new level)", "change_level(to=new features)", *applied)
+    shrunk = ("shrink_isr(leader=0, member=1)", "handle_alter_partition(leader=0)", "hear_isr(leader=0)")
+    made = replayed(steps(spec, *raised, *shrunk), "4.0.1..4.1.1", tmp_path)
+    assert made.is_as_in_model, made.not_made or made.difference
+    seen = made.steps[-1].sight.replicas[0]
+    assert (seen.high_watermark, len(seen.log)) == (high_watermark, 1)
+
+
+@pytest.mark.parametrize(
+    ("mix", "releases", "rolled"),
+    [
+        ("2.7.2..2.8.1", "2.7.2..2.8.1", ("restart_as(broker=1, to=new release)",)),
+        ("3.9..4.1", "3.9.1..4.1.1", ("restart_as(broker=1, to=new release)",)),
+    ],
+)
+def test_the_controller_moves_to_the_new_release(
+    mix: str, releases: str, rolled: tuple[str, ...], tmp_path: Path
+) -> None:
+    spec = spec_of(mix, **QUIET, upgraded="0", roll="releases", records=1, crashes=1)
+    down = ("crash(broker=1)", "controller_notices_failure(broker=1)", "controller_becomes(to=new release)")
+    trace = steps(spec, *down, *rolled, "produce(leader=0)")
+    assert outcome(trace, releases, tmp_path).leader == 0
