@@ -353,9 +353,7 @@ class Cluster:
         if node == "zookeeper":
             return zookeeper_properties(data, real)
         if node == "controller":
-            return controller_properties(release, data, real, self.ports.advertised[node]) | dict(
-                self._settings
-            )
+            return controller_properties(release, data, real, self.ports.advertised[node]) | dict(self._settings)
         broker = int(node)
         properties = broker_properties(release, broker, data, real, self.ports.advertised[node])
         if broker in self._log_dirs:

@@ -22,7 +22,6 @@ _RANGE = "leadline.range"
 _RELATION = "_leadline_relation"
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
-_INVALID = "invalid bound '{}': write name=value, e.g. brokers=3,log_size=2"
 """Matches an integer in ASCII digits. `int` would also accept underscores and the digits of other scripts."""
 
 B = TypeVar("B")
@@ -188,7 +187,7 @@ def change_bounds(bounds: B, changes: Mapping[str, object]) -> B:
     for name in changes:
         if name not in names:
             raise SpecError(f"unknown bound {name!r}{nearest(name, names)}")
-    read = {name: _read(name, value, type(getattr(bounds, name))) for name, value in changes.items()}
+    read = {name: _read(value, type(getattr(bounds, name))) for name, value in changes.items()}
     evolve: Callable[..., B] = attrs.evolve
     try:
         return evolve(bounds, **read)
@@ -210,20 +209,18 @@ def parse_bounds(text: str) -> dict[str, str]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not (name and equals):
-            raise SpecError(_INVALID.format(part))
+            raise SpecError(f"invalid bound {part!r}: write name=value, e.g. brokers=3,log_size=2")
         if name in changes:
             raise SpecError(f"bound {name} is given twice")
         changes[name] = value
     return changes
 
 
-def _read(name: str, value: object, kind: type) -> object:
+def _read(value: object, kind: type) -> object:
     """Convert a value from the command line to an int or a bool.
 
     Text that cannot be converted is returned unchanged. The validator of the bound then rejects the text.
     """
-    if value == "" and kind is not str:
-        raise SpecError(_INVALID.format(f"{name}="))
     if not isinstance(value, str) or kind is str:
         return str(value) if kind is str and type(value) is int else value
     if kind is bool:

@@ -174,7 +174,7 @@ class Matrix:
         """
         for name in (*configuration.not_in, *configuration.only_in):
             if name not in self.specs:
-                raise LeadlineError(f"{configuration.name}: not_in or only_in names {name}, which is not one of the specs")
+                raise LeadlineError(f"{configuration.name}: it names {name}, which is not one of the specs")
         searched = configuration.only_in or self.specs
         return [name for name in self.specs if name in searched and name not in configuration.not_in]
 

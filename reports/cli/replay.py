@@ -28,7 +28,8 @@ from leadline.reports.lines import say
 @click.option(
     "--on",
     metavar="VERSION",
-    help="Also execute the steps on real brokers that run this release of Kafka, for example 2.8.0.",
+    help="Also execute the steps on real brokers that run this release of Kafka, for example 2.8.0, or two releases "
+    "for a trace of a mix, for example 2.7.1..2.8.1.",
 )
 @click.option(
     "--keep",

@@ -14,6 +14,7 @@ from leadline.brokers.driver.sight import differences, sight_of
 from leadline.brokers.errors import Unmakeable
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
+from leadline.model.kafka import rolls
 from leadline.model.kafka.actions import ACTIONS
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, column_of
 from leadline.model.kafka.wire import ON_THE_WIRE, Deed, on_the_wire
@@ -76,9 +77,10 @@ def check(plan: Plan, trace: Trace[Any]) -> None:
 
 
 def test_every_action_says_how_it_appears() -> None:
-    assert set(ON_THE_WIRE) == {action.name for action in ACTIONS}
+    actions = (*ACTIONS, *rolls.ACTIONS)
+    assert set(ON_THE_WIRE) == {action.name for action in actions}
     protocol = column_of("kafka/2.8").protocol()  # type: ignore[union-attr]
-    for action in ACTIONS:
+    for action in actions:
         for controller in (ZOOKEEPER, KRAFT):
             wire = on_the_wire(action.name, controller, protocol)
             assert wire.does or wire.passes or wire.within or wire.before or wire.unmade

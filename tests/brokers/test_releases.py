@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from leadline.brokers.errors import BrokerError
-from leadline.brokers.releases import broker_release, releases
+from leadline.brokers.releases import broker_release, mixed_release, releases
+from leadline.checker.errors import LeadlineError
 from leadline.invariants.catalog import CATALOG
 from leadline.model.kafka.published import PUBLISHED
 
@@ -49,6 +50,31 @@ def test_what_is_not_a_release_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(BrokerError, match="unknown Kafka release") as caught:
         broker_release(name)
     assert "\n" not in str(caught.value)
+
+
+def test_a_mix_names_two_releases_of_which_the_second_is_newer() -> None:
+    mix = mixed_release("2.7.1..2.8.1")
+    assert mix.newer is not None
+    assert (mix.name, mix.number, mix.newer.number, mix.spec) == ("2.7.1..2.8.1", "2.7.1", "2.8.1", "kafka/2.7..2.8.1")
+    assert mixed_release("2.7.1") == broker_release("2.7.1")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("2.7.1..", "unknown Kafka release ''"),
+        ("2.8.1..2.7.1", "give the older release first"),
+        ("2.8.1..4.1.1", "which is a migration"),
+    ],
+)
+def test_what_is_no_upgrade_is_refused(name: str, reason: str) -> None:
+    with pytest.raises(LeadlineError, match=reason):
+        mixed_release(name)
+
+
+@pytest.mark.parametrize(("name", "level"), [("0.10.2.2", "0.10.2"), ("0.11.0.3", "0.11.0"), ("2.7.1", "2.7")])
+def test_a_level_has_the_numbers_of_a_minor_release(name: str, level: str) -> None:
+    assert broker_release(name).level == level
 
 
 def test_artifacts_and_java_of_the_oldest_and_the_newest() -> None:

@@ -83,7 +83,7 @@ NUMBERS = {
     "fuzz atomic/kip-101 -b records=2.5": "bound records=2.5 is out of range: it must be an integer from 0 to 9",
     "explore atomic/kip-101 -b records=true": "bound records=true is out of range: it must be an integer from 0 to 9",
     "explore atomic/kip-101 -b brokers": "invalid bound 'brokers': write name=value, e.g. brokers=3,log_size=2",
-    "explore atomic/kip-101 -b brokers=": "invalid bound 'brokers=': write name=value",
+    "explore atomic/kip-101 -b brokers=": "bound brokers= is out of range: it must be an integer from 1 to 9",
     "explore atomic/kip-101 -b brokers=2,brokers=3": "bound brokers is given twice",
     "explore atomic/kip-101 -b brokers=2 -b brokers=2": "bound brokers is given twice",
     "explore atomic/kip-101 --depth 0": "Invalid value for '--depth': 0 is not in the range x>=1.",

@@ -246,7 +246,7 @@ EMPTY_ISR = (
     "controller_notices_failure(broker=0)",
     "restart(broker=1)",
 )
-"""Both brokers are killed, the leader last. Broker 1 is no longer in the ELR when it starts again; broker 0 still is."""
+"""Both brokers are killed, the leader last. Broker 1 starts again, and is no longer in the ELR; broker 0 still is."""
 AGAIN = ("session_expires(broker=1)", "session_resumes(broker=1)")
 """The controller tries to elect a leader."""
 LOWERED = "change_level(to=old features)"
