@@ -43,6 +43,8 @@ class Protocol:
     """The rules in which Kafka releases differ. Each attribute is a function or value that defines how one release
     behaves.
 
+    The attributes that are true or false are described by the rules that set them: see `leadline.model.kafka.rules`.
+
     Attributes:
         name: the name of the release or design.
         summary: a sentence that describes the release or design.
@@ -51,121 +53,53 @@ class Protocol:
         asks_about: returns the epoch about which a follower asks its leader before it fetches, or None if it does not
             ask. The argument is the follower's replica.
         end_of_epoch: looks up an epoch in a leader epoch cache. See `leadline.model.kafka.epochs`.
-        knows_from_election: whether a leader adds its epoch to its cache before it writes a record.
-        drops_empty_epoch: whether a follower forgets an epoch without records when it truncates, even if it removes no
-            record.
         answers: returns a leader's response to an `OffsetsForLeaderEpoch` request. The arguments are the leader's
             replica, the requested epoch, and `end_of_epoch`.
         truncates_to: returns what a follower does after the response to its `OffsetsForLeaderEpoch` request. The
             arguments are the follower's replica, the response, and `end_of_epoch`.
         sends_last_epoch: returns the epoch that a follower sends in a fetch request, or None if it sends no epoch. The
             argument is the follower's replica.
-        fetches_with_epochs: whether a follower can send an epoch in a fetch request.
         diverges: if a fetch request shows that the logs differ, returns where the follower's last epoch ends in the
             leader's log. Otherwise, returns None. The arguments are the leader's replica, the request, and
             `end_of_epoch`.
-        counts_diverging: whether a leader uses the offset of a fetch request as the follower's log end offset even if
-            the request shows that the logs differ.
-        learns_before_truncating: whether a follower adopts the high watermark of a diverging response before it
-            truncates.
-        truncates_late: whether a broker that is still handling a diverging response truncates its log even if it now
-            leads or follows another leader.
-        forgets_last_epoch: whether a follower whose first response in a leader epoch is empty stops sending the epoch
-            of its last record until it has fetched another record.
         follows_on: returns whether a follower whose leader stays the same continues to fetch in a new epoch without
             truncating its log. The arguments are the follower's old epoch, the new epoch, and whether the new epoch
             began with an election.
-        exits_out_of_range: whether a follower exits if its fetch offset is beyond the leader's log and unclean leader
-            election is disabled.
         accepts: returns whether a leader accepts a request. The arguments are the leader's epoch and the epoch of the
             request.
-        names_epoch: whether a follower's requests contain its leader epoch. A leader cannot check a missing one.
-        keeps_session_epochs: whether a leader knows the epoch of a fetch request that continues a fetch session. If
-            not, it accepts the request in any case.
         admits: returns whether a leader admits a follower to the ISR. The arguments are the leader's replica and the
             fetch offset.
         lags: returns whether a leader may remove a follower from the ISR. The arguments are the follower's remote log
             end offset, the leader's log end offset, and whether the follower fetches from this leader.
         counts: returns the brokers whose log end offsets limit a leader's high watermark. The argument is the leader's
             replica.
-        waits_for_caught_up: whether a leader's high watermark also waits for followers outside the ISR that have caught
-            up within `replica.lag.time.max.ms`.
-        waits_for_ineligible: whether it does so even if they are fenced or shutting down.
-        keeps_leos: whether a leader that begins another leader epoch keeps the log end offsets of its followers.
         may_raise: returns whether a leader may advance its high watermark. The arguments are the leader's replica and
             the bounds.
         min_isr: returns the minimum size of the ISR for acks=all. The arguments are the leader's replica and the
             bounds.
-        acknowledges_earlier: whether a leader that begins another epoch still acknowledges the records that it wrote
-            earlier during its uninterrupted leadership.
         tells: returns the high watermark in a fetch response. The arguments are the leader's replica before and after
             it handled the request, and whether there are records to send.
         learns: returns the high watermark that a follower adopts from a fetch response. The arguments are the
             follower's log end offset and the leader's high watermark.
         checkpoints: returns the high watermarks that can be on disk. The argument is the high watermark in memory or
             the highest one that can be on disk, whichever is higher.
-        keeps_newer_checkpoints: whether a high watermark that has decreased in memory can still be on disk.
         lists_offsets: returns whether a leader answers ListOffsets requests. The argument is the leader's replica.
-        followers_serve: whether consumers also read from followers.
         notices_bounces: which restarts the controller always notices: "none", only restarts of "leaders", or "all".
-        obeys_late_requests: whether a broker accepts a request that the controller sent before the broker's restart.
-        names_broker_epochs: whether the controller's requests contain the broker epoch of their receiver. If not, the
-            broker accepts them in any case.
-        elects_at_once: whether an election is part of the step that makes it necessary or possible.
-        elects_uncleanly: whether the controller follows `unclean.leader.election.enable`.
-        in_flight: whether a leader changes the ISR with an `AlterPartition` request instead of compare-and-set.
-        epoch_for_removal: whether an epoch begins when the controller removes a follower from the ISR.
-        epoch_for_shrink: whether an epoch begins when a leader removes a follower from the ISR.
         may_join: returns whether the controller admits a broker to the ISR. The arguments are the broker's
             registration, and whether the broker has restarted since the fetch request on which the leader's decision is
             based.
-        names_incarnations: whether a leader sends the broker epochs of followers to the controller.
-        sends_incarnation: whether the fetch requests of a follower contain its broker epoch. If not, a request from
-            before its restart cannot be told from a later one.
-        reads_incarnation_twice: whether a leader may send a broker epoch from a later fetch request than the one on
-            which its decision is based.
-        raises_when_answered: whether a leader tries to advance its high watermark when it receives the response to an
-            `AlterPartition` request.
-        drops_newer_proposals: whether the response to an `AlterPartition` request from an earlier leader epoch removes
-            a newer request that has not been sent yet.
         eligible: returns the ELR after a change of the ISR. The arguments are the previous quorum, the new ISR, and
             `min.insync.replicas`.
         elects_last_known: whether the last known leader is elected if there is no other candidate: "no" (never),
             "alive" (only if the controller considers it alive), or "fenced" (even if the controller does not consider
             it alive).
-        has_elr: whether there are eligible leader replicas, so that the ISR can become empty (KIP-966).
-        elects_in_order: whether the controller elects the first possible replica in the assignment.
-        reassigns: whether the model has reassignments, and leaders that apply metadata late (with KRaft).
         completes: returns whether a reassignment completes. The arguments are the assignment, and the ISR without the
             replicas that are being removed.
-        replaces_added: whether a new reassignment that adds no replica replaces the previous set of added replicas.
-        replaces_removed: whether a new reassignment that removes no replica replaces the previous set of removed
-            replicas.
-        cuts_elr: whether the controller removes a broker from the ELR if the broker has no replica.
-        forgets_newer_proposals: whether a leader discards its newer proposed ISR when it applies the record of a change
-            that it already knows.
-        has_directories: whether a log directory can be lost without the broker's other directories.
-        loses_directory_cleanly: whether a broker counts as stopped cleanly even if a log directory is missing.
-        forgets_last_known: whether the controller does not remember the last known leader.
-        clears_elr_on_assignment: whether the controller clears the ELR when a broker tells it the directory of a
-            replica.
-        clears_elr_on_update: whether the controller clears the ELR when `min.insync.replicas` changes.
-        learns_settings_late: whether a leader can still use the old `min.insync.replicas` after the controller has
-            started to use the new one.
-        counts_first_partition: whether the controller compares `min.insync.replicas` with the number of replicas of the
-            topic's first partition, instead of the partition's own.
-        refuses_earlier_life: whether a leader rejects a fetch request that a broker sent before it restarted.
-        carries_starts: whether a follower's fetch requests, and the responses to them, contain log start offsets.
-        deletes_records: whether a leader accepts DeleteRecords requests.
         retains_up_to: returns the largest log start offset to which the retention of a broker may advance. The argument
             is its replica.
         low_hw: what becomes of a high watermark below the start of the log: it becomes `UNKNOWN` or the start
             (`AT_START`) when the broker leads; it becomes the start when the broker next learns a high watermark
             (`KEPT`), or at once (`AT_ONCE`).
-        tests_start_first: whether a leader tests if a fetch offset is below the start of its log before it tests if the
-            logs differ.
-        reads_start_again: whether a leader reads its high watermark and log start offset again after the records.
-        fails_whole_fetcher: whether an error in fetching ends the thread that fetches from a leader.
         of_brokers: in a mix of two releases, the rules that each broker follows; these are then the rules that the
             controller follows. Empty if all follow the same rules.
     """
