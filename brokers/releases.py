@@ -102,13 +102,16 @@ def mixed_release(name: str) -> BrokerRelease:
     """Return the release with the given name, or the mix of two releases, such as ``2.7.1..2.8.1``.
 
     Raises:
-        LeadlineError: see `broker_release`, and `leadline.model.kafka.mixes.mix_of`.
+        LeadlineError: if the second release is not newer; also see `broker_release`, and
+            `leadline.model.kafka.mixes.mix_of`.
     """
     first, mixes, last = name.partition("..")
     old = broker_release(first)
     if not mixes:
         return old
     new = broker_release(last)
+    if new.version <= old.version:
+        raise BrokerError(f"{name} is not an upgrade: give the older release first")
     mix = mix_of(f"{old.spec}..{new.spec.removeprefix(_SPECS)}")
     return attrs.evolve(old, name=f"{old.name}..{new.name}", spec=mix.name, newer=new)
 

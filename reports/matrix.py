@@ -170,7 +170,7 @@ class Matrix:
         """Return the names of the specs that are searched in a configuration.
 
         Raises:
-            LeadlineError: if the configuration leaves out a spec that the matrix does not have.
+            LeadlineError: if the configuration names a spec that the matrix does not have.
         """
         for name in (*configuration.not_in, *configuration.only_in):
             if name not in self.specs:

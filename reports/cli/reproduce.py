@@ -159,15 +159,15 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> tuple[int, str
 
     Parameters:
         trace: a trace that the model allows.
-        name: the name of the Kafka release to run.
+        name: the name of the Kafka release to run, or of a mix.
         keep: the folder for the files of the brokers, or None to remove the files.
 
     Returns:
         The exit code, and what the brokers did, in words.
 
     Raises:
-        LeadlineError: if the spec of the trace is not a Kafka release, or if this release and the release to run have
-            different kinds of controllers.
+        LeadlineError: if the spec of the trace is not a Kafka release or a mix, if only one of the spec and `name` is a
+            mix, or if they have different kinds of controllers.
     """
     release = mixed_release(name)
     try:

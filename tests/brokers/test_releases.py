@@ -64,6 +64,7 @@ def test_a_mix_names_two_releases_of_which_the_second_is_newer() -> None:
     [
         ("2.7.1..", "unknown Kafka release ''"),
         ("2.8.1..2.7.1", "give the older release first"),
+        ("2.7.1..2.7.0", "give the older release first"),
         ("2.8.1..4.1.1", "which is a migration"),
     ],
 )

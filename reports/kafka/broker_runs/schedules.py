@@ -317,6 +317,9 @@ def _release_of(name: str) -> Any:
 def plan_on(trace: Trace[Any], release: BrokerRelease) -> AnyPlan:
     """Return the plan with which a trace is replayed on a release. Raise LeadlineError if it has no such plan."""
     mixed = mixed_in(trace.spec.name)
+    if bool(mixed) != (release.newer is not None):
+        wanted = "two releases, such as 2.7.1..2.8.1," if mixed else "one release"
+        raise LeadlineError(f"--on requires {wanted} for a trace of {trace.spec.name}, not {release.name}")
     column: Any = shipped_column(mixed[0]) if mixed else trace.spec.column
     family = "" if column is None else trace.spec.family.name
     if family == TRANSACTIONS:
@@ -327,9 +330,6 @@ def plan_on(trace: Trace[Any], release: BrokerRelease) -> AnyPlan:
         raise LeadlineError(
             f"--on can replay only traces of kafka/..., txn/... and quorum/... specs, not of {trace.spec.name}"
         )
-    if bool(mixed) != (release.newer is not None):
-        wanted = "two releases, such as 2.7.1..2.8.1," if mixed else "one release"
-        raise LeadlineError(f"--on requires {wanted} for a trace of {trace.spec.name}, not {release.name}")
     if column.controller != controller_of(release):
         kinds = f"{column.controller} in {trace.spec.name}, {controller_of(release)} in Kafka {release.name}"
         raise LeadlineError(f"--on requires a release with the same kind of controller as the spec: {kinds}")

@@ -112,7 +112,7 @@ def conformance_report(
 
     Raises:
         LeadlineError: if the file is not a recording, if the partition, the spec, or the release that the recording
-            names does not exist, or if the recording contains an unsupported event.
+            names does not exist, or if the recording is of a mix or contains an unsupported event.
     """
     recording = read_recording(path)
     try:
@@ -133,6 +133,11 @@ def _report(
     asked = None if spec is None else _column(spec)
     with expecting_the_format(path):
         read = read_partition(recording, *_partition(path, partitions_of(recording), partition))
+    release = str(read.about.get("release"))
+    if ".." in release:
+        raise LeadlineError(
+            f"{path}:1: recorded from brokers of two releases, {release}: give a recording of one release"
+        )
     kind = KRAFT if read.kraft else ZOOKEEPER
     if asked is not None and asked.controller != kind:
         last = [column.name for column in RELEASES if column.controller == kind][-1]
