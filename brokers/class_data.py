@@ -20,7 +20,8 @@ def class_archive(release: BrokerRelease, java: Java) -> Path:
     Only the Java installation that wrote an archive can use it. If Java is replaced, the path changes.
     """
     changed = int(java.path.resolve().stat().st_mtime)
-    return cache_folder() / "classes" / f"{release.name}-{java.version}-{changed}.jsa"
+    name = release.name.partition("..")[0]  # of a mix, the older release: the newer one has a name of its own
+    return cache_folder() / "classes" / f"{name}-{java.version}-{changed}.jsa"
 
 
 def can_archive(java: Java) -> bool:

@@ -87,11 +87,8 @@ def with_controller(port: int) -> dict[str, str]:
 
 
 def at_level(release: BrokerRelease) -> dict[str, str]:
-    """Return the properties that set a broker, with ZooKeeper, to the level of an older release."""
-    properties = {"inter.broker.protocol.version": release.level}
-    if release.version < (0, 11):  # later levels have the same format of messages
-        properties["log.message.format.version"] = release.level
-    return properties
+    """Return the properties that set a broker, with ZooKeeper, to the level of a release."""
+    return {"inter.broker.protocol.version": release.level, "log.message.format.version": release.level}
 
 
 def controller_properties(release: BrokerRelease, data: Path, port: int, advertised: int) -> dict[str, str]:

@@ -15,9 +15,9 @@ from leadline.brokers import zookeeper
 from leadline.brokers.client import ELIGIBLE_REPLICAS, METADATA_VERSION, PREFERRED, UNCLEAN
 from leadline.brokers.driver.observer import Observer, payload
 from leadline.brokers.driver.plan import PlannedStep, stages_in
-from leadline.brokers.driver.schedule import keeps_up
+from leadline.brokers.driver.schedule import keeps_up, obeys_late_requests
 from leadline.brokers.driver.sessions import Sessions
-from leadline.brokers.driver.stage import TOPIC, Stage
+from leadline.brokers.driver.stage import MIN_ISR, TOPIC, Stage
 from leadline.brokers.driver.step_report import Produced
 from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until
 from leadline.brokers.frame import Rule
@@ -292,7 +292,7 @@ class Deeds:
         else:
             sign = Rule(None, broker, "LeaderAndIsr", True)
         seen = self.stage.proxy.wait(sign, after=last, timeout=limit)
-        if step.before.protocol.obeys_late_requests:
+        if obeys_late_requests(step.before, broker):
             return
         while (
             old := self.stage.held("LeaderAndIsr", True, self.stage.controller, broker)
@@ -326,9 +326,9 @@ class Deeds:
         self._did.append("cancelled the reassignment")
 
     def _raise_min_isr(self, step: PlannedStep, limit: float) -> None:
-        name, value = "min.insync.replicas", step.before.bounds.min_insync_replicas
-        self.stage.client.configure_topic("controller", TOPIC, name, str(value))
-        self._did.append(f"set {name} of the topic to {value}")
+        value = step.before.bounds.min_insync_replicas
+        self.stage.client.configure_topic("controller", TOPIC, MIN_ISR, str(value))
+        self._did.append(f"set {MIN_ISR} of the topic to {value}")
 
     def _remove_directory(self, step: PlannedStep, limit: float) -> None:
         removed = self.stage.data_directory(step.broker)

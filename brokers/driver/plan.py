@@ -236,7 +236,8 @@ def _wire(instance: ActionInstance[Partition], controller: str, before: Partitio
     leader = instance.arguments.get("leader")
     proposal = None if leader is None else before.replicas[leader].proposal
     answers = proposal is not None and proposal.awaited and not proposal.sent
-    return on_the_wire(instance.action.name, controller, before.protocol, exits=exits, answers=answers)
+    rules = before.protocol if leader is None else before.rules_of(leader)
+    return on_the_wire(instance.action.name, controller, rules, exits=exits, answers=answers)
 
 
 # --- the order of the replicas ------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict
     if epoch not in sent and before.registrations[broker].status == FENCED:
         yield from _after_session(trace, number, broker)
         return
-    if epoch not in sent and not before.protocol.obeys_late_requests:
+    if epoch not in sent and not obeys_late_requests(before, broker):
         yield from _before_session(trace, number, broker)
         return
     missed = [each for each in sorted(sent) if before.replicas[broker].epoch < each < epoch]
@@ -226,7 +226,7 @@ def _sent_since_start(trace: Trace[Partition], number: int, broker: int) -> dict
         if not after.replicas[broker].up:
             sent.clear()
             continue
-        if before.registrations[broker].status == FENCED and not before.protocol.obeys_late_requests:
+        if before.registrations[broker].status == FENCED and not obeys_late_requests(before, broker):
             sent.clear()
         if after.quorum.leader is not None and _is_told(before, after, broker):
             sent.setdefault(after.quorum.epoch, at)
@@ -243,11 +243,18 @@ def _is_told(before: Partition, after: Partition, broker: int) -> bool:
     return is_back or after.quorum.epoch != before.quorum.epoch
 
 
+def obeys_late_requests(state: Partition, broker: int) -> bool:
+    """Return whether a broker accepts requests that were sent before its session began: if it does not compare broker
+    epochs (KIP-380), or the controller's requests do not contain them.
+    """
+    return state.rules_of(broker).obeys_late_requests or not state.protocol.names_broker_epochs
+
+
 def lags(state: Partition, leader: int, member: int) -> bool:
     """Return whether a leader may remove a follower from the ISR because the follower lags."""
     replica, follower = state.replicas[leader], state.replicas[member]
     fetches = follower.leader == leader and follower.epoch == replica.epoch
-    return state.protocol.lags(replica.remote_leos[member], replica.log.end_offset, fetches)
+    return state.rules_of(leader).lags(replica.remote_leos[member], replica.log.end_offset, fetches)
 
 
 def keeps_up(state: Partition, leader: int, follower: int) -> bool:

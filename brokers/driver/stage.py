@@ -152,14 +152,15 @@ class Stage(ObservedCluster):
     def fail_over(self) -> int:
         """Kill the controller, which is a broker without replicas. The next broker without replicas takes over.
 
-        Brokers with replicas are notified only after the new controller is elected.
+        All other brokers are notified only after the new controller is elected.
 
         Returns:
             The new controller.
         """
         old, port = self.controller, self.cluster.ports.real["zookeeper"]
         following = old + 1 if isinstance(old, int) else 0
-        deaf = [self.proxy.hold(Rule("zookeeper", broker)) for broker in self.replicas]
+        others = [*self.replicas, *range(following + 1, self._controllers.stop)]
+        deaf = [self.proxy.hold(Rule("zookeeper", broker)) for broker in others]
         try:
             self.cluster.kill(old)
             session = self.proxy.session(following - 1)
@@ -253,14 +254,14 @@ class Stage(ObservedCluster):
 
     def _announces(self, broker: int) -> Where:
         """Return a predicate that is true for a part of the metadata log that tells a broker something new about the
-        partition or the topic's configuration.
+        partition, the topic's configuration, or a feature.
         """
 
         def is_news(body: Mapping[str, Any]) -> bool:
             caught_up_at = self.catching_up.get(broker)
             changes = self.changes_in(body)
             if caught_up_at is None:
-                return bool(changes) or self._changes_settings(body) or self.changes_features(body)
+                return bool(changes) or self._changes_settings(body)
             return any(
                 offset >= caught_up_at and record.get("Leader", NO_LEADER_CHANGE) != NO_LEADER_CHANGE
                 for offset, record in changes
@@ -274,12 +275,11 @@ class Stage(ObservedCluster):
         return [(offset, record) for offset, record in found if record["PartitionId"] == self.partition]
 
     def _changes_settings(self, body: Mapping[str, Any]) -> bool:
-        settings = (record for _, name, record in self._records(body) if name == "ConfigRecord")
-        return any(record["ResourceName"] == TOPIC for record in settings)
-
-    def changes_features(self, body: Mapping[str, Any]) -> bool:
-        """Return whether a part of the metadata log changes `metadata.version` or a feature."""
-        return any(name == "FeatureLevelRecord" for _, name, _ in self._records(body))
+        """Return whether a part of the metadata log changes the topic's configuration, the level, or a feature."""
+        return any(
+            name == "FeatureLevelRecord" or (name == "ConfigRecord" and record["ResourceName"] == TOPIC)
+            for _, name, record in self._records(body)
+        )
 
     def _records(self, body: Mapping[str, Any]) -> Sequence[tuple[int, str, dict[str, Any]]]:
         data = partition_of(body, METADATA_PARTITION).get("Records")
@@ -376,7 +376,8 @@ class Stage(ObservedCluster):
 def _settings(release: BrokerRelease, pace: float) -> dict[str, str]:
     times: dict[str, float] = {"zookeeper.session.timeout.ms": ZOOKEEPER_SESSION_MS * pace}
     if release.kraft:
-        session = SESSION_MS_SINCE_4 * min(pace, 3) if release.version >= (4,) else SESSION_MS
+        newest = release.newer or release
+        session = SESSION_MS_SINCE_4 * min(pace, 3) if newest.version >= (4,) else SESSION_MS
         times = {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": HEARTBEAT_MS * pace}
     return SETTINGS | {name: str(int(milliseconds)) for name, milliseconds in times.items()}
 

@@ -12,6 +12,8 @@ from leadline.brokers.driver.plan import Plan, plan_of
 from leadline.brokers.driver.schedule import schedule_of
 from leadline.brokers.driver.sight import differences, sight_of
 from leadline.brokers.errors import Unmakeable
+from leadline.brokers.releases import mixed_release
+from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.model.kafka import rolls
@@ -19,7 +21,7 @@ from leadline.model.kafka.actions import ACTIONS
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, column_of
 from leadline.model.kafka.wire import ON_THE_WIRE, Deed, on_the_wire
 from leadline.reports.kafka.broker_runs import counterexamples
-from leadline.reports.kafka.broker_runs.schedules import bug_of
+from leadline.reports.kafka.broker_runs.schedules import bug_of, plan_on
 from leadline.reports.kafka.bugs import read_archive
 from leadline.reports.loading import load_spec
 
@@ -94,6 +96,22 @@ def test_a_release_without_alter_partition_requests_leaves_none() -> None:
     assert on_the_wire("shrink_isr", ZOOKEEPER, new).leaves
 
 
+def test_a_leader_at_the_old_level_sends_no_alter_partition_request_to_a_controller_at_the_new_one() -> None:
+    bounds = {"upgraded": "0-1", "controller": "new", "roll": "levels", "isr_shrinks": 1}
+    shrunk = ("produce(leader=0)", "shrink_isr(leader=0, member=1)")
+    trace = taken(load_spec("kafka/2.6.1..2.7").with_bounds(bounds), "controller_becomes(to=new level)", *shrunk)
+    assert not plan_of(trace, ZOOKEEPER).steps[-1].wire.leaves
+
+
+@pytest.mark.parametrize(
+    ("spec", "release"), [("txn/3.9", "3.9.1..4.1.1"), ("kafka/4.0", "4.0.1..4.1.1"), ("kafka/4.0..4.1", "4.0.1")]
+)
+def test_a_mix_is_replayed_on_two_releases_and_nothing_else_is(spec: str, release: str) -> None:
+    loaded = load_spec(spec)
+    with pytest.raises(LeadlineError, match=f"for a trace of {spec}, not {release}"):
+        plan_on(Trace(loaded, [next(iter(loaded.initials()))], []), mixed_release(release))
+
+
 @pytest.mark.parametrize("ticket", MADE)
 def test_traces_of_the_archive_are_planned(ticket: str) -> None:
     trace = counterexample(ticket)
@@ -132,17 +150,20 @@ def test_a_broker_without_a_session_learns_of_a_leader_only_after_it_has_a_sessi
 
 def test_a_broker_refuses_requests_that_were_sent_before_its_session() -> None:
     """KIP-380: since 2.2, a new session has a new broker epoch, and requests with an older one are refused."""
-    bounds = {"brokers": 3, "max_epoch": 2, "crashes": 1, "session_expiries": 1}
+    bounds: dict[str, Any] = {"brokers": 3, "max_epoch": 2, "crashes": 1, "session_expiries": 1}
     fails_over = ("crash(broker=0)", "controller_notices_failure(broker=0)")
     renews = ("session_expires(broker=1)", "session_resumes(broker=1)")
 
-    def planned(name: str, *steps: str) -> list[str]:
-        plan = plan_of(taken(load_spec(name).with_bounds(bounds), *steps), ZOOKEEPER)
+    def planned(name: str, *steps: str, **mixed: str) -> list[str]:
+        plan = plan_of(taken(load_spec(name).with_bounds(bounds | mixed), *steps), ZOOKEEPER)
         return [repr(step.instance) for step in plan.steps]
 
     learns = "become_follower(broker=1, epoch=2)"
     skipped = (*fails_over, *renews, learns)
     assert planned("kafka/2.2", *skipped) == [*skipped]
+    # at the level of 2.1, the requests of a controller of 2.2 have no broker epoch
+    late = planned("kafka/2.1..2.2", *skipped, upgraded="0-1-2", controller="new")
+    assert late == [*fails_over, *renews, "become_leader(broker=1, epoch=1)", learns]
     # a controller of 2.0 ends no session before the broker has answered
     assert planned("kafka/2.0.1", *skipped) == [*fails_over, "become_leader(broker=1, epoch=1)", *renews, learns]
 
