@@ -230,7 +230,9 @@ def change_level(state: Partition, to: str) -> Iterator[Partition]:
     if isinstance(state, Rolling) and state.upgrade.kraft:
         stage = STAGES.index(to)
         follows = stage == state.controller + 1 and state.lowest >= NEW_RELEASE
-        if follows and not another_epoch_is_due(state):  # such an election is part of an earlier step in Kafka
+        # An election that is due was part of an earlier step in Kafka. Other steps that are due could still come later
+        # in Kafka, which only makes a difference at the last leader epoch.
+        if follows and not another_epoch_is_due(state):
             yield attrs.evolve(state, controller=stage)
 
 

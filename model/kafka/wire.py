@@ -40,9 +40,9 @@ class Deed(enum.Enum):
     CANCEL = "an operator cancels the reassignment"
     RAISE_MIN_ISR = "an operator increases min.insync.replicas of the topic"
     REMOVE_DIRECTORY = "the log directory of the replica is removed from log.dirs"
+    REPLACE_DIRECTORY = "the log directory of the replica is emptied, as after the replacement of a disk"
     MOVE_CONTROLLER = "the controller ends, and one of the wanted release takes its place"
     CHANGE_FEATURE = "an operator changes metadata.version or a feature (kafka-features.sh)"
-    REPLACE_DIRECTORY = "the log directory of the replica is emptied, as after the replacement of a disk"
 
 
 @attrs.frozen

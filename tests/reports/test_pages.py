@@ -85,6 +85,7 @@ STATES_MATRIX = SHIPPED.with_name("states.toml")
 TXN_MATRIX = SHIPPED.with_name("transactions.toml")
 CONTROL_MATRIX = SHIPPED.with_name("control.toml")
 COSTS_MATRIX = SHIPPED.with_name("costs.toml")
+ROLLS_MATRIX = SHIPPED.with_name("rolls.toml")
 UPGRADES_MATRIX = SHIPPED.with_name("upgrades.toml")
 DELETION_MATRIX = SHIPPED.with_name("deletion.toml")
 GROUPS_MATRIX = SHIPPED.with_name("groups.toml")
@@ -98,6 +99,7 @@ PAGES = {
     CONTROL_MATRIX: "control.md",
     COSTS_MATRIX: "costs.md",
     DELETION_MATRIX: "deletion.md",
+    ROLLS_MATRIX: "rolls.md",
     UPGRADES_MATRIX: "upgrades.md",
     GROUP_OFFSETS_MATRIX: "group-offsets.md",
     GROUPS_MATRIX: "groups.md",
