@@ -61,6 +61,9 @@ def test_the_command_has_the_default_budget_of_the_function(tmp_path: Path) -> N
 def test_a_violation_ends_in_1_and_is_saved_as_a_trace_that_replays(tmp_path: Path) -> None:
     run = run_leadline(*BEFORE_0_11, "--seed", QUICK_SEED, "--trace-out", "traces", folder=tmp_path)
     assert run.code == 1
+    assert re.fullmatch(
+        r"leadline: atomic/hw-truncation: strong_isr is violated; its trace of \d+ states is shortened later\n", run.err
+    )
     file = "traces/atomic-hw-truncation-seed4-strong_isr.itf.json"
     assert f"saved {file}" in run.lines
     assert "(examples=10000,steps=50,seed=4)" in run.out.replace("\n", "")

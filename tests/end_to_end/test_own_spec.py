@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +40,9 @@ def test_every_command_works_on_it_also_where_its_file_is_called_as_a_package_of
 
     fuzzed = run_leadline("fuzz", spec, "--trace-out", "fuzzed", folder=tmp_path)
     assert fuzzed.code == 1
+    assert re.fullmatch(
+        r"leadline: .*: mutual_exclusion is violated; its trace of \d+ states is shortened later\n", fuzzed.err
+    )
     assert ends_like(fuzzed, " 5/5  process 0 takes the lock and goes in  [violated]", "violated: mutual_exclusion")
 
     shown = run_leadline("show", file, "--spec", spec, folder=tmp_path)
