@@ -93,9 +93,9 @@ class Stage(ObservedCluster):
             for own in per_broker.values():
                 own |= self._min_isr
             self._min_isr = {}
-        log_dirs = 2 if plan.start.bounds.lost_directories else 1
+        log_dirs = 2 if bounds.lost_directories else 1
         count = plan.brokers + failing
-        stages = plan.stages(*(self._controllers or ["controller"]))
+        stages = plan.stages(*(self._controllers or [self.controller]))
         super().__init__(
             release, folder, count, _settings(release, pace()), recording, per_broker, log_dirs=log_dirs, stages=stages
         )

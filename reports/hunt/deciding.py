@@ -100,11 +100,10 @@ class Deciding:
 
     def _soon(self, world: World, item: Property, candidates: Sequence[Cure], until: float) -> list[Cure]:
         """Return a cure that prevents a violation by itself: of the likely ones, or of all if they are few."""
-        likely = [cure for cure in candidates if cure.name in self.likely]
-        rest = [cure for cure in candidates if cure not in likely and len(candidates) <= _FEW]
-        return next(
-            ([cure] for cure in (*likely, *rest) if self._answer(world.having(cure), item, until) == "holds"), []
-        )
+        tried = sorted(candidates, key=lambda cure: cure.name not in self.likely)
+        if len(candidates) > _FEW:
+            tried = [cure for cure in tried if cure.name in self.likely]
+        return next(([cure] for cure in tried if self._answer(world.having(cure), item, until) == "holds"), [])
 
     def _apart(
         self, world: World, item: Property, rest: Sequence[Cure], candidates: Sequence[Cure], until: float

@@ -105,7 +105,7 @@ class _SpecSearch:
     _seconds: float = 0.0
 
     def run(self) -> None:
-        self._spent = _cpu_seconds()
+        self._spent = cpu_seconds()
         spec = base_spec(self.own.reference)
         self._cures = cures_of(self.own.reference) or own_cures(spec, self.hunt.plan.cures)
         planned = self.hunt.plan.searches(spec)
@@ -202,7 +202,7 @@ class _SpecSearch:
 
     def _count_time(self) -> float:
         """Add the processor time since the last call to that of the spec, and return the sum."""
-        before, self._spent = self._spent, _cpu_seconds()
+        before, self._spent = self._spent, cpu_seconds()
         self.own.cpu_seconds = round(self.own.cpu_seconds + self._spent - before, 1)
         return self.own.cpu_seconds
 
@@ -374,6 +374,6 @@ def renewed(saved: HuntReport, now: Sequence[SpecHunt]) -> dict[str, str]:
     return why
 
 
-def _cpu_seconds() -> float:
+def cpu_seconds() -> float:
     """Return the processor time of this process and of its processes that have ended."""
     return sum(os.times()[:4])

@@ -42,6 +42,7 @@ from leadline.reports.cli.hunt import hunt
 from leadline.reports.diagnosis import allows
 from leadline.reports.hunt import cures
 from leadline.reports.hunt.cures import base_spec
+from leadline.reports.hunt.hunt import cpu_seconds
 from leadline.reports.hunt.plan import shipped_plan
 from leadline.reports.hunt.report import Cause, read_hunt
 from leadline.reports.hunt.traces import trace_of
@@ -60,11 +61,6 @@ spec = family.with_mistake(mistake, family.find({column!r}))
 
 _MOST = 20.0
 """How many times as long as its processor time a hunt may take, on a machine that does other things, too."""
-
-
-def cpu_seconds() -> float:
-    """Return the processor time of this process and of its processes that have ended."""
-    return sum(os.times()[:4])
 
 
 def hunted(reference: str, folder: Path, seconds: float, plan: Path | None = None) -> Path:
