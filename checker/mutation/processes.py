@@ -18,6 +18,8 @@ from typing import Generic, TypeVar
 
 import attrs
 
+from leadline.checker.engines.budget import ENDING
+from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.errors import LeadlineError, SpecError, error_line
 
 T = TypeVar("T")
@@ -66,8 +68,9 @@ def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) 
     try:
         while True:
             while free and (call := next(waiting, None)):
-                process = Process(*call, free.pop())
-                running[process.pipe] = process
+                with interrupts_wait():  # Python ignores exceptions that are raised in its own functions during a fork
+                    process = Process(*call, free.pop())
+                    running[process.pipe] = process
             if not running:
                 return
             over = min(process.began for process in running.values()) + seconds
@@ -140,6 +143,8 @@ def _run(pipe: Connection, call: Call[T], worker: int) -> None:
     """Make the call in the forked process, and send the result or the error to the caller."""
     with suppress(OSError):
         os.setsid()  # Ctrl-C must reach only the parent, which ends this process
+    for number in ENDING:
+        signal.signal(number, signal.SIG_DFL)  # otherwise, a search would end with the result "interrupted"
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):  # the output of a spec is discarded
         os.dup2(nowhere, stream)

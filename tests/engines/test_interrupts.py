@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
 import threading
+import time
 
 import pytest
 
 from leadline.checker.engines.learning.interrupts import interrupts_wait
+from leadline.checker.mutation.processes import answers
 from leadline.checker.observing.lazy import lazy_instances
 from leadline.checker.observing.recording import Recorder
 from leadline.reports.loading import load_spec
@@ -88,3 +92,34 @@ def test_an_interrupt_while_a_call_is_recorded_leaves_nothing_that_other_calls_w
     assert found.interrupted
     assert ended[-1], "a call was being recorded"
     assert not lazy_instances
+
+
+def test_a_process_forked_there_is_not_within_it() -> None:
+    caught = multiprocessing.get_context("fork").SimpleQueue()
+
+    def forked() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            caught.put("in the fork")
+
+    def work() -> None:
+        with interrupts_wait():
+            process = multiprocessing.get_context("fork").Process(target=forked)
+            process.start()
+            process.join()
+
+    work()
+    assert caught.get() == "in the fork"
+
+
+_at_fork: list[signal.Signals] = []
+os.register_at_fork(after_in_parent=lambda: [signal.raise_signal(_at_fork.pop()) for _ in _at_fork[:]])
+
+
+def test_a_signal_during_a_fork_is_not_lost() -> None:
+    """Python only prints an exception that is raised in a function that is called at a fork."""
+    _at_fork.append(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        list(answers([("sleeps", lambda _: time.sleep(60))], 1, 60.0))
+    assert multiprocessing.active_children() == []

@@ -6,6 +6,7 @@ signal handler raised an exception in Python code that the compiler calls, the e
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ from types import FrameType
 
 from leadline.checker.engines.budget import ENDING
 
-_waiting = False
+_waiting = 0
+"""The id of the process that is within such a block, or 0. A process that was forked there is not within it."""
 
 
 @contextmanager
@@ -25,26 +27,26 @@ def interrupts_wait() -> Iterator[None]:
     immediately.
     """
     global _waiting
-    if _waiting or threading.current_thread() is not threading.main_thread():
+    if _waiting == os.getpid() or threading.current_thread() is not threading.main_thread():
         yield  # Python runs signal handlers only in the main thread
         return
     came: list[int] = []
 
     def wait(number: int, frame: FrameType | None) -> None:
-        if _waiting:
+        if _waiting == os.getpid():
             came.append(number)
         else:  # the signal arrived after the block, while the handlers were being restored
             before[number](number, frame)
 
     handlers = {number: signal.getsignal(number) for number in (*ENDING, signal.SIGALRM)}
     before = {int(number): handler for number, handler in handlers.items() if callable(handler)}
-    _waiting = True
+    _waiting = os.getpid()
     try:
         for number in before:
             signal.signal(number, wait)
         yield
     finally:
-        _waiting = False
+        _waiting = 0
         for number, handler in before.items():
             signal.signal(number, handler)
         for number in dict.fromkeys(came):
