@@ -1,7 +1,8 @@
-"""Results, traces and graphs in a notebook: ``%load_ext leadline.reports.notebook``.
+"""Results, traces and graphs in a notebook.
 
-A result or a trace that is the value of a cell is then shown as its page. `graph` draws a state graph, and `bar` shows
-the progress of a search. Only IPython imports this module; the package does not depend on it.
+A result or a trace that is the value of a cell is shown as its page, for which importing `leadline` is enough. `graph`
+draws a state graph, and `bar` shows the progress of a search. Only notebooks import this module; the package does not
+depend on IPython.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import graphviz
-from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import HTML, display
 
 from leadline.checker.errors import LeadlineError
@@ -30,24 +30,13 @@ HEIGHT = 640
 """The height of a page in a notebook, in pixels."""
 
 
-def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Show results and traces as pages. IPython calls this function for ``%load_ext``."""
-    assert shell.display_formatter is not None, "every shell of IPython has one"
-    pages = shell.display_formatter.formatters["text/html"]
-    pages.for_type(Result, result_html)
-    pages.for_type(Trace, trace_html)
-
-
-def result_html(result: Result) -> str:
-    """Return the page of a result, with its traces, as HTML for a cell."""
-    view = view_of_result(result)
-    return _framed(run_page(title_of(view), [with_traces(result, view)]))
-
-
-def trace_html(trace: Trace[Any]) -> str:
-    """Return the page of a trace as HTML for a cell."""
-    story = story_of(trace)
-    return _framed(page(story.title, [chapter(1, story)]))
+def page_of(shown: Result | Trace[Any]) -> str:
+    """Return the page of a result, with its traces, or of a trace, as HTML for a cell."""
+    if isinstance(shown, Trace):
+        story = story_of(shown)
+        return _framed(page(story.title, [chapter(1, story)]))
+    view = view_of_result(shown)
+    return _framed(run_page(title_of(view), [with_traces(shown, view)]))
 
 
 def _framed(content: str) -> str:

@@ -114,7 +114,14 @@ def test_a_process_forked_there_is_not_within_it() -> None:
 
 
 _at_fork: list[signal.Signals] = []
-os.register_at_fork(after_in_parent=lambda: [signal.raise_signal(_at_fork.pop()) for _ in _at_fork[:]])
+
+
+def _raise_at_fork() -> None:
+    while _at_fork:
+        signal.raise_signal(_at_fork.pop())
+
+
+os.register_at_fork(after_in_parent=_raise_at_fork)
 
 
 def test_a_signal_during_a_fork_is_not_lost() -> None:

@@ -29,7 +29,7 @@ def outputs() -> list[dict[str, Any]]:
 
 
 def test_a_result_and_a_trace_show_their_pages(outputs: list[dict[str, Any]]) -> None:
-    _, result, trace, _, lamp = (each.get("text/html", "") for each in outputs)
+    result, trace, _, lamp = (each.get("text/html", "") for each in outputs)
     assert all(text.startswith("<iframe srcdoc=") for text in (result, trace, lamp))
     assert "violated: strong_isr - atomic/hw-truncation" in result
     assert "along the trace" in trace
@@ -44,7 +44,7 @@ def test_the_progress_is_gone_when_the_search_has_ended(outputs: list[dict[str, 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="there is no dot here: apt-get install graphviz")
 def test_a_state_graph_is_drawn(outputs: list[dict[str, Any]]) -> None:
-    drawn = outputs[3]["image/svg+xml"]
+    drawn = outputs[2]["image/svg+xml"]
     assert len(re.findall("<g id=.node", drawn)) == 3
     assert "press()" in drawn
 
