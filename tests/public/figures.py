@@ -17,6 +17,7 @@ EXAMPLES = "github.com/tlaplus/Examples, searched by TLC"
 DIARY_01 = "github.com/Vanlightly/kafka-tlaplus, transactions diary 01, searched by TLC"
 KIP_848 = "github.com/Vanlightly/kafka-tlaplus, groupprotocol v2, searched by TLC"
 DIARY_02 = "github.com/Vanlightly/kafka-tlaplus, transactions diary 02, searched by TLC"
+PULL_RAFT = "github.com/Vanlightly/raft-tlaplus, pull-raft, KRaft.tla, searched by TLC"
 STATERIGHT = "github.com/stateright/stateright, its examples' tests"
 OWN = "searched by the oracle"
 
@@ -94,6 +95,16 @@ PROTOCOLS = (
     Protocol(
         "kafka_kip_848",
         small=(Size(17, 9, KIP_848, {"clients": 1}), Size(4_009, 26, KIP_848, {"clients": 2, "topics": 1})),
+        has_parts=False,
+    ),
+    Protocol(
+        "kafka_pull_raft",
+        small=(
+            Size(748, 17, PULL_RAFT, {"elections": 1, "values": 0}),
+            Size(1_230, 27, PULL_RAFT, {"servers": 2}),
+            Size(578, 25, PULL_RAFT, {"elections": 0, "values": 2, "diverged": True}),
+        ),
+        large=(Size(10_468, 30, PULL_RAFT, {"elections": 1}),),
         has_parts=False,
     ),
     Protocol(

@@ -105,6 +105,20 @@ def test_a_client_that_need_not_ask_again_gets_no_producer_id() -> None:
     assert result.verdict is Verdict.VIOLATED
 
 
+def test_pull_raft_is_violated_by_a_restart_as_in_tlc() -> None:
+    """By a fault of the specification, a voter restarts as a follower of nobody, who cannot follow its candidate."""
+    spec = load_spec(str(HERE / "kafka_pull_raft.py"))
+    found = oracle.explore(spec.with_bounds({"servers": 2, "elections": 1, "restarts": 1}))
+    (trace,) = (trace for item in found.properties for trace in item.traces)
+    assert (found.verdict, len(trace)) == (Verdict.VIOLATED, 7)
+
+
+@pytest.mark.parametrize("bounds", [{"servers": 2}, {"elections": 0, "values": 2, "diverged": True}])
+def test_no_value_of_pull_raft_is_stuck_as_in_tlc(bounds: dict[str, int]) -> None:
+    spec = load_spec(str(HERE / "kafka_pull_raft.py")).with_bounds(bounds)
+    assert oracle.explore(spec.with_properties(["values_not_stuck"])).verdict is Verdict.HOLDS
+
+
 def test_a_search_that_begins_with_many_states_takes_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     protocol = next(protocol for protocol in PROTOCOLS if protocol.name == "ewd840")
     spec = of_size(protocol.files()[0], Size(7_742, 15, OWN, {"nodes": 5}))
