@@ -1,20 +1,14 @@
 """Shortens a counterexample of a random search by leaving out steps.
 
-First, Hypothesis chooses the steps to leave out. Then one or two steps at a time are left out, all states on the
-resulting paths are collected, and the shortest counterexample through these states is selected.
+First, as many steps as possible are left out. Then one or two steps at a time are left out, all states on the resulting
+paths are collected, and the shortest counterexample through these states is selected.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from random import Random
 from typing import TypeVar
-
-from hypothesis import HealthCheck, Phase, Verbosity, currently_in_test_context, find, settings
-from hypothesis import strategies as st
-from hypothesis.errors import NoSuchExample
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.content import in_order
@@ -38,95 +32,33 @@ LONG = 20
 """The maximum number of states of a trace from which two steps at a time are left out. From a longer trace, only one
 step at a time is left out."""
 
-MOST_GROUPS = 250
-"""The maximum number of groups of steps. Hypothesis leaves out or keeps each group as a whole. It takes 0.4 seconds for
-200 groups, and 1.8 seconds for 700 groups."""
-
-SHRINKING = settings(
-    max_examples=1_000,
-    phases=[Phase.generate, Phase.shrink],
-    database=None,
-    deadline=None,
-    derandomize=False,
-    suppress_health_check=list(HealthCheck),
-    verbosity=Verbosity.quiet,
-)
-"""The settings for Hypothesis. All are given explicitly, because a profile of the user could change the results."""
-
 
 def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = TRIED) -> Trace[S]:
-    """Leave out steps of a counterexample until Hypothesis finds no more steps to leave out.
-
-    In a trace with more than `MOST_GROUPS` steps, only groups of consecutive steps are left out. Within a Hypothesis
-    test, the counterexample is returned unchanged, because Hypothesis does not support nested tests.
+    """Leave out consecutive steps of a counterexample, first all of them, later half as many at a time, as long as the
+    property is still violated (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002).
 
     Parameters:
         trace: a counterexample, or a trace to a state that satisfies a witness.
         keep: a function that is called with the shortest counterexample so far, before each attempt to shorten it.
-        most_tried: the maximum number of steps to take; see `TRIED`.
-
-    Returns:
-        The shortest counterexample that was found.
+        most_tried: the approximate maximum number of steps to take; see `TRIED`.
 
     Raises:
         SpecError: if the spec's functions are not pure or raised an exception.
     """
-    tried = 0
-    while not currently_in_test_context():
-        size = -(-len(trace.instances) // MOST_GROUPS)
-        shorter, tried = _shrunk(trace, size, keep, tried, most_tried)
-        if len(shorter) == len(trace):
-            break
-        trace = shorter
-    return trace
-
-
-def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int, most_tried: int) -> tuple[Trace[S], int]:
-    """Run Hypothesis once to find groups of steps that a counterexample does not need.
-
-    Hypothesis generates a byte for each group and shrinks it towards 0. A group is left out if its byte is 0.
-
-    Parameters:
-        trace: a counterexample.
-        size: the number of steps in a group, or 0 if the counterexample has no steps.
-        keep, most_tried: see `without_needless_steps`.
-        tried: the number of steps taken in earlier runs.
-
-    Returns:
-        The shortest counterexample that was found, and the number of steps taken, including `tried`.
-    """
-    if not size:
-        return trace, tried
-    choices, shortest = _choices(trace), trace
-    known: dict[bytes, bool] = {}
-    errors: list[Exception] = []
-
-    def is_violated(groups: bytes) -> bool:
-        """Return whether the property is still violated if all groups whose byte is 0 are left out."""
-        nonlocal shortest, tried
-        if groups in known or tried > most_tried or errors:
-            return known.get(
-                groups, False
-            )  # for equal bytes, the result must be the same, or Hypothesis reports a flaky test
-        try:
-            keep(shortest)
-            kept = [choice for place, choice in enumerate(choices) if groups[place // size]]
+    choices, size, tried = _choices(trace), len(trace.instances), 0
+    while size:
+        length, end = len(trace), len(choices)
+        while end > 0 and tried <= most_tried:
+            keep(trace)
+            kept = choices[: max(end - size, 0)] + choices[end:]
             tried += len(kept)
             shorter = _violation(trace, kept)
-        except Exception as error:  # otherwise, Hypothesis would shrink the example that raises it
-            errors.append(error)
-            return False
-        if shorter is not None and len(shorter) < len(shortest):
-            shortest = shorter
-        known[groups] = shorter is not None
-        return known[groups]
-
-    count = -(-len(choices) // size)
-    with suppress(NoSuchExample):
-        find(st.binary(min_size=count, max_size=count), is_violated, settings=SHRINKING, random=Random(0))
-    if errors:
-        raise errors[0]
-    return shortest, tried
+            if shorter is not None and len(shorter) < len(trace):
+                trace, choices = shorter, _choices(shorter)
+            end = min(end - size, len(choices))
+        if len(trace) == length:
+            size //= 2
+    return trace
 
 
 def _choices(trace: Trace[S]) -> list[Choice]:
