@@ -142,11 +142,12 @@ def refines(
             compared as those of a spec are: with their types, at every depth, and their constants.
         name: the name of the step invariant, with which those of the other properties begin. By default, ``refines_``
             and the name of the abstract spec.
-        never: the names of actions of the abstract spec that are known to have no counterpart.
+        never: the names of actions of the abstract spec to which no step is mapped. A step that only they allow
+            violates the step invariant.
 
     Raises:
-        SpecError: if an argument is not valid, or if a fairness condition of the abstract spec is about each value that
-            a parameter draws from the state.
+        SpecError: if an argument is not valid, if `never` names all actions, or if a fairness condition of the abstract
+            spec is about each value that a parameter draws from the state.
 
     Example:
         ``Spec(..., properties=[safe, *refines(voting, votes_of)])``
@@ -161,10 +162,12 @@ def refines(
             raise SpecError(f"refines: never must have names of actions, not objects of type {type(each).__name__}")
         if each not in actions:
             raise SpecError(f"refines: {abstract.name} has no action {each!r}{nearest(each, actions)}")
+    if set(actions) <= set(left_out):
+        raise SpecError(f"refines: never names each action of {abstract.name}, so that nothing would be compared")
     owner = name or f"refines_{_word(abstract.name)}"
     given = (abstract.name, tuple(abstract.initials()))
     instances = tuple(attrs.evolve(each, allows=None) for each in abstract.instances)
-    allowed = _Allowed(*given, instances, mapping)
+    allowed = _Allowed(*given, tuple(each for each in instances if each.action.name not in left_out), mapping)
     decorate = step_invariant(f"each step is one of {abstract.name}, or changes nothing in it")
     found = [attrs.evolve(decorate(allowed), name=owner, initially=allowed.refuse)]
     for action in abstract.actions:

@@ -122,7 +122,7 @@ def compare_seeds(spec: Spec[S], modules: Iterable[ModuleType]) -> None:
     request = _request(spec, modules)
     if request is not None:
         with _asked(request) as processes:
-            _compare(spec, _answers(processes))
+            _compare(spec, _answers(spec, processes))
 
 
 @contextmanager
@@ -177,8 +177,10 @@ def _random_addresses() -> Iterator[None]:
             personality(present)
 
 
-def _answers(processes: Sequence[subprocess.Popen[bytes]]) -> list[list[Row]]:
-    """Return the rows of each process. If a process failed, log a warning and return an empty list."""
+def _answers(spec: Spec[S], processes: Sequence[subprocess.Popen[bytes]]) -> list[list[Row]]:
+    """Return the rows of each process. If a process failed, log a warning and return an empty list. If it refuses the
+    spec, which this process does not, raise SpecError.
+    """
     answers = []
     for process in processes:
         try:
@@ -187,6 +189,8 @@ def _answers(processes: Sequence[subprocess.Popen[bytes]]) -> list[list[Row]]:
             data = b'{"error": "it took too long"}'
         answer = json.loads(data or b'{"error": "the process died"}')
         if isinstance(answer, dict):
+            if refused := answer.get("refused"):
+                raise SpecError(f"{spec.name} depends on the order of a set: with another one, {refused}")
             warn_unchecked("the spec", visible(str(answer["error"])))
             return []
         answers.append(answer)
@@ -249,7 +253,7 @@ def _limits(spec: Spec[S]) -> tuple[object, object]:
 
 
 def serve() -> None:
-    """Read a request from standard input, and write a list of rows, or an error, to standard output as JSON."""
+    """Read a request from standard input, and write rows, or why there are none, to standard output as JSON."""
     with contextlib.suppress(OSError):
         os.nice(10)  # the search itself has priority
     request = cast(Request, json.loads(sys.stdin.buffer.read()))
@@ -260,6 +264,8 @@ def serve() -> None:
     answer: object
     try:
         answer = list(Prefix(_loaded(request)).rows())
+    except SpecError as error:
+        answer = {"refused": str(error)}
     except BaseException as error:  # any exception, because the spec's code runs here
         answer = {"error": f"{type(error).__name__}: {error}"}
     out.write(json.dumps(answer).encode())

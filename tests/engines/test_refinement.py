@@ -141,10 +141,16 @@ def test_a_mapping_to_one_state_is_told() -> None:
         assert result.of("refines_consensus").verdict is Verdict.HOLDS
         assert result.of("refines_consensus_choose").verdict is Verdict.VIOLATED
         assert result.verdict is Verdict.VIOLATED
-    never = attrs.evolve(
-        spec, properties=refines(consensus.spec, lambda state: consensus.Consensus(), never=["choose"])
-    )
-    assert oracle.explore(never).verdict is Verdict.HOLDS
+    with pytest.raises(SpecError, match="never names each action of consensus, so that nothing would be compared"):
+        refines(consensus.spec, lambda state: consensus.Consensus(), never=["choose"])
+
+
+def test_a_step_of_an_action_that_is_never_taken_is_violated() -> None:
+    abstract = graph(There, "abstract", {(0, 1), (1, 2)}, 0)
+    for never, verdict in (([], Verdict.HOLDS), (["to_odd"], Verdict.VIOLATED), (["to_even"], Verdict.VIOLATED)):
+        found = refines(abstract, mapping({place: place for place in range(3)}), never=never)
+        for result in searched(attrs.evolve(graph(At, "concrete", {(0, 1), (1, 2)}, 0), properties=found)):
+            assert result.of("refines_abstract").verdict is verdict
 
 
 SPEC = """

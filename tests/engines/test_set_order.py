@@ -382,6 +382,26 @@ def test_a_file_that_cannot_be_imported_again_is_a_warning(tmp_path: Path, caplo
     assert "was not checked: FileExistsError" in caplog.text
 
 
+MAPPED = """
+from leadline.checker import refines
+
+abstract = Spec(name="abstract", initial_states=lambda _: [State()], actions=[choose])
+
+
+def mapping(state):
+    return State("b" if str(frozenset("ab")).startswith("frozenset({'b'") else "")
+
+
+spec = Spec(name="it", initial_states=lambda _: [State()], actions=[choose], properties=refines(abstract, mapping))
+"""
+
+
+def test_a_spec_that_other_processes_refuse_depends_on_the_order_of_a_set(tmp_path: Path) -> None:
+    spec = load_spec(str(write(tmp_path, it=WAYS.format(made="return 1") + MAPPED) / "it.py:spec"))
+    with pytest.raises(SpecError, match=r"depends on the order of a set: with another one, .* abstract does not begin"):
+        hash_seeds.compare_seeds(spec, [sys.modules[spec.initial_states.__module__]])
+
+
 def test_code_without_sets_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "Popen", None)
     spec = load_spec(str(write(tmp_path, stairs=STAIRS) / "stairs.py"))
