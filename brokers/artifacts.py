@@ -62,7 +62,6 @@ def _jars(what: str, name: str, artifacts: _Artifacts) -> tuple[Path, ...]:
 
     Parameters:
         what: a description of the jars, for error messages.
-        name: the name of the folder.
         artifacts: a function that returns the artifacts to download. It is called only if the folder does not exist or
             is incomplete.
     """

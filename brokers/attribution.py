@@ -48,7 +48,6 @@ def dialler_of(port: int, proxy_port: int, pids: Mapping[int, Node]) -> Party:
     """Return the process that opened a connection from a local port to a proxy on this machine.
 
     Parameters:
-        port: the source port of the connection.
         pids: the processes of the cluster, keyed by process id.
 
     Returns:

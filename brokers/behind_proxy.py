@@ -24,7 +24,6 @@ class ObservedCluster:
     It is a context manager. At the end of the ``with`` block, all its processes and threads are stopped.
 
     Parameters:
-        release: the release of all processes.
         folder: an empty folder for the cluster.
         brokers: the number of brokers.
         settings: configuration properties for all brokers and the KRaft controller.

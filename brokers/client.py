@@ -82,7 +82,6 @@ class Fetched:
 
     Attributes:
         error: the error code, or 0 if there is no error.
-        high_watermark: the high watermark of the leader.
         records: the records, except those in control batches.
     """
 
@@ -249,7 +248,6 @@ class Client:
         of the first record.
 
         Parameters:
-            broker: the broker that receives the request.
             topic, partition: the topic and the number of the partition.
             acks: -1 (all) or 1. The value 0 is not supported, because brokers do not respond to requests with this
                 value.
@@ -410,7 +408,6 @@ class Client:
 
         Parameters:
             node: the broker or KRaft controller that receives the request.
-            name, value: the name and the value of the property.
 
         Raises:
             Unanswered: if there is no valid response in time.

@@ -168,7 +168,6 @@ class Cluster:
         its id is registered.
 
         Parameters:
-            broker: the broker id.
             wait: whether to wait until the broker is ready.
 
         Raises:

@@ -60,9 +60,6 @@ def broker_properties(release: BrokerRelease, broker: int, data: Path, port: int
     """Return the configuration of a broker, except the properties that depend on the kind of controller.
 
     Parameters:
-        broker: the broker id.
-        data: the data directory.
-        port: the port that the broker listens on.
         advertised: the port that clients and other brokers connect to.
     """
     properties = _BROKER | {

@@ -37,7 +37,6 @@ class Connection:
     """A connection between a client of a proxy and the process behind the proxy.
 
     Parameters:
-        number: the number of the connection.
         ends: the client, and the process behind the proxy. If the client is unknown, a request can identify it later.
         dialect: the decoder for the frames.
         traffic: the log of frames, and the rules that hold frames back.

@@ -25,7 +25,6 @@ class Frame:
         request: True for a request, False for a response. A watch event of ZooKeeper is a response without a request.
         api: the name of the API, such as "Fetch" or "LeaderAndIsr"; for ZooKeeper "connect", "setData", "multi",
             "watch" and so on; "?" if the API is unknown.
-        version: the version of the request, or 0 for ZooKeeper.
         correlation: the correlation id, or ZooKeeper's xid.
         client_id: the client id in the header of the request, or None.
         answers: the number of the request to which a response belongs, or None.
@@ -66,7 +65,6 @@ class Rule:
 
     Attributes:
         source, target: the sender and the receiver of the frame.
-        api: the name of the API.
         request: True for requests only, False for responses only.
         where: a predicate on the decoded body. It is called by the proxy's thread. Frames that could not be decoded
             do not match.

@@ -20,7 +20,6 @@ class Java:
     """A Java installation.
 
     Attributes:
-        path: the executable.
         version: the major version, such as 17, or 0 if the executable fails.
         source: where the installation was found, for error messages.
     """

@@ -70,10 +70,8 @@ class Proxy:
         """Listen on a port for connections to a process.
 
         Parameters:
-            node: the process.
             real_port: the port on which the process listens or will listen.
             client: the broker that connects to the new port, or None if several processes may connect.
-            host: the address to listen on.
             port: the port to listen on, or 0 for a free port.
 
         Returns:
@@ -149,11 +147,7 @@ class Proxy:
             await asyncio.sleep(0.001)
 
     def note(self, event: str, **more: Any) -> None:
-        """Write an event to the recording, if there is one. See recording.md for the names of events.
-
-        Parameters:
-            more: the fields of the event.
-        """
+        """Write an event to the recording, if there is one. See recording.md for the names of events."""
         if self._recording is not None:
             self._recording.write(event, **more)
 

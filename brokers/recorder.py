@@ -41,10 +41,7 @@ class Listener:
     """A process of the cluster, and the port of the proxy in front of it.
 
     Attributes:
-        node: the process.
         number: the id of the broker or controller, or None for ZooKeeper.
-        real: the address of the process.
-        port: the port of the proxy.
         client: the broker that uses the port, or None if every process may use it.
     """
 
@@ -236,7 +233,6 @@ def settings(listeners: Sequence[Listener], host: str) -> Iterator[str]:
     """Yield the settings that route all connections of a cluster through the proxies.
 
     Parameters:
-        listeners: the listeners of the proxies.
         host: the name under which the processes reach the proxies.
     """
     voters = [f"{each.number}@{host}:{each.port}" for each in listeners if each.node == "controller"]

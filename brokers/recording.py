@@ -199,7 +199,6 @@ def _batches_event(data: bytes, metadata: Definitions | None) -> dict[str, Any]:
     """Return what a recording contains of batches of records.
 
     Parameters:
-        data: the batches.
         metadata: the definitions for decoding records of the metadata log, or None for other records.
     """
     told: dict[str, Any] = {"size": len(data)}
@@ -234,7 +233,6 @@ class Recording:
     """A complete recording.
 
     Attributes:
-        path: the path of the file.
         about: the content of the first line.
         names_lines: whether reading a field that a line, or a part of it, lacks raises an error that names the line,
             instead of KeyError. This takes time.

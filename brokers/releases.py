@@ -24,7 +24,6 @@ class BrokerRelease:
 
     Attributes:
         name: the version, with ``-zk`` or ``-kraft`` if the controller is not the default of the release.
-        version: the version as a tuple of numbers.
         kraft: whether the controller is a KRaft controller. Otherwise, it is a broker elected with ZooKeeper.
         spec: the name of the spec that describes the release, such as ``kafka/2.8``.
         newer: the release to which a cluster is being upgraded. None except for a mix, such as ``2.7.1..2.8.1``.

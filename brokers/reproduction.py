@@ -45,7 +45,6 @@ class Reproduction:
     """A reproduction of a known bug.
 
     Attributes:
-        ticket: the ticket of the bug.
         violated: the name of the property that the bug violates.
         affected: the replay on the affected release.
         control: the replay of the same schedule, either on a release in which the bug is fixed, or without the event

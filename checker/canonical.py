@@ -161,7 +161,6 @@ class _Kept:
         """Add a collection to the cache if all its members are cached.
 
         Parameters:
-            made: the canonical collection to add.
             is_free: whether the cache contains no equal collection. If it is false, nothing is added.
         """
         if is_free and all(self._by_identity.get(id(member)) is member for member in members):

@@ -288,7 +288,6 @@ def members(owner: str, function: object, gives: Gives, outcome: object, kind: t
 
     Parameters:
         owner, function, gives: see `admit`.
-        outcome: what the function gave.
         kind: the class of the members, or None to check them elsewhere.
 
     Raises:
@@ -335,8 +334,6 @@ def wrong_state(owner: str, function: object, kind: type, successor: object) -> 
 
     Parameters:
         owner, function: see `admit`.
-        kind: the class of the states.
-        successor: what the action yielded.
     """
     many = ": use yield from" if isinstance(successor, Iterable) and not isinstance(successor, str | Mapping) else ""
     return SpecError(f"{owner} must yield a {kind.__name__}, not {shown(successor)}{many}{place(function)}")

@@ -31,7 +31,6 @@ class Places:
         """Refuse a value if it, or one of its parts, is equal to an earlier value but not the same.
 
         Parameters:
-            value: a state or a part of a state.
             before: the value that the same part of the state had in a state that was already checked, or None. Parts
                 that are the same object in both values are not checked again.
             is_part: whether the value is a state, a component of a state, or an element of a component. The parts of

@@ -372,7 +372,6 @@ def refusal(place: str, one: object, other: object) -> SpecError | None:
 
     Parameters:
         place: where both values occur, for example ``State.replicas[0].epoch``.
-        one, other: the values.
     """
     found = difference(one, other)
     if found is None:

@@ -198,7 +198,6 @@ def allows(spec: Spec[object], trace: Trace[object]) -> bool:
 
     Parameters:
         spec: the other spec. Its only property is the property that the counterexample violates.
-        trace: the counterexample.
     """
     found = executed(spec, [repr(instance) for instance in trace.instances], trace.loop)
     return found is not None and not (spec.checks[0].kind.is_liveness and fault(found))

@@ -143,8 +143,6 @@ class Difference:
     """The difference between two specs.
 
     Attributes:
-        first: the first spec.
-        second: the second spec.
         partings: one or two behaviours, each of which only one of the specs has. There are two if each spec has a
             counterexample that the other does not have: first a behaviour of the first spec, then one of the second
             spec.

@@ -192,7 +192,6 @@ class Answer:
 
     Attributes:
         kind: the content type.
-        content: the body.
     """
 
     status: HTTPStatus
@@ -204,7 +203,6 @@ def answer(spec: Spec[object], target: str) -> Answer:
     """Return the response to a GET request.
 
     Parameters:
-        spec: the spec that is explored.
         target: the target of the request: ``/?path=0,3`` for a page, ``/trace.itf.json?path=0,3`` for a trace file.
     """
     try:

@@ -57,9 +57,6 @@ class KeptResults:
         """Return the result of a search, which is made only if it was not made before, or if the spec may read
         other data now.
 
-        Parameters:
-            search: makes the search.
-
         Raises:
             LeadlineError: if the file cannot be written.
         """

@@ -42,9 +42,7 @@ def world_without(trace: Trace[object], left_out: ActionInstance[object], item: 
     change.
 
     Parameters:
-        trace: the counterexample.
         left_out: the action instance to leave out, without values that are drawn from states.
-        item: the property that the counterexample violates.
 
     Returns:
         The spec of this world, or None if no action instance remains.
@@ -95,7 +93,6 @@ def _paths(value: object, is_split: bool = False) -> Iterator[Path]:
     """Yield the path to each field of a state. For an attrs object or a component, yield the paths to the fields in it.
 
     Parameters:
-        value: the state, or a part of the state.
         is_split: whether the part is a component.
     """
     if attrs.has(type(value)):

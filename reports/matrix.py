@@ -382,8 +382,6 @@ class MatrixCell:
         """Make the cell for a property.
 
         Parameters:
-            item: the result for the property.
-            configuration: the configuration that was searched.
             rests_on: the names of the witnesses on which *holds* rests.
         """
         verdict, statistics = item.verdict, result.statistics
@@ -423,7 +421,6 @@ class MatrixCell:
         """Return the cell of a mix of releases, which says of a violation whether a release violates the property, too.
 
         Parameters:
-            name: the name of the property.
             parts: the results for the two releases within the same bounds. None for a spec that is no mix.
         """
         if not parts or self.verdict is not Verdict.VIOLATED:
@@ -459,9 +456,7 @@ class Column:
     """The result of searching one spec in one configuration.
 
     Attributes:
-        spec: the name of the spec.
         cells: the cells, keyed by the name of the property.
-        result: the result of the search.
         undecided: the tickets of known bugs that were not found, but whose searches stopped at their limit.
     """
 
@@ -486,7 +481,6 @@ def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
     """Yield sentences that name the violated properties and the specs in which they are violated.
 
     Parameters:
-        matrix: the matrix that was searched.
         own: the results for one configuration, in the order of the specs.
     """
     if matrix.only_counts:

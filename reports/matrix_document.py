@@ -87,7 +87,6 @@ def matrix_document(matrix: Matrix, columns: Sequence[Column], command: str) -> 
 
     Parameters:
         columns: the results of the searches that were run, in order.
-        command: the command that searches the matrix.
     """
     asides = _Asides()
     return Document(matrix.title, tuple(_blocks(matrix, columns, command, asides)), tuple(asides.made()))
@@ -197,7 +196,6 @@ class _Steps:
     """The decisive steps of a trace. The traces of other specs may have the same decisive steps.
 
     Attributes:
-        name: the name of the aside with the steps.
         ticket: the ticket of the known bug that the trace shows, or an empty string.
         events: the events that decided the outcome of the trace. The last event is the violation or the witness.
         others: the names of the other specs whose traces have these events, with the same bounds.

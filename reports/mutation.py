@@ -121,7 +121,6 @@ def sampled(mutants: list[T], count: int | None, seed: int) -> list[T]:
     """Choose a random sample of mutants, and return the mutants in their original order.
 
     Parameters:
-        mutants: the mutants to choose from.
         count: the number of mutants to choose, or None for all.
         seed: the seed for the random choice. The same seed chooses the same mutants.
     """
@@ -135,7 +134,6 @@ class Killer:
     """A property, with the mutants that it kills.
 
     Attributes:
-        name: the name of the property.
         kills: the number of states in a shortest counterexample, keyed by the name of the mutant.
         alone: the names of the completely searched mutants that no other property kills. None if the searches ended at
             the first violation.
@@ -158,7 +156,6 @@ class Report:
     """The report on the mutants of a spec.
 
     Attributes:
-        spec: the name of the spec.
         way: the settings for searching the mutants.
         originals: the results of searching the original spec, one for each set of bounds that mutants use.
         mutations: the mutations, in the order in which their mutants are searched.
@@ -341,7 +338,6 @@ def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
     """Return text that says which properties kill a mutant, or why it survives.
 
     Parameters:
-        outcome: the outcome of the mutant.
         explained: the explanations of why mutants survive, keyed by the name of the mutant.
     """
     parts = [
@@ -411,7 +407,6 @@ def _difference(name: str, value: object) -> str:
 
     Parameters:
         name: the key whose value differs from that of the current run.
-        value: its value in the saved report.
     """
     match name:
         case "code":

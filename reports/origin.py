@@ -15,8 +15,6 @@ class Origin:
     """The origin of a result.
 
     Attributes:
-        version: the version of leadline.
-        command: the command line.
         date: the time at which the run ended, in UTC and ISO 8601 format.
     """
 

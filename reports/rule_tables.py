@@ -22,7 +22,6 @@ class RuleTable:
     """The rules of one spec, and the later rule sets.
 
     Attributes:
-        values: the values that the rules have in the spec.
         later: the later releases or designs, oldest first.
         spec_with: a function that changes the values of some rules, and returns the changed spec with its default
             bounds.

@@ -35,7 +35,6 @@ class Tables:
     """The tables of a matrix.
 
     Attributes:
-        document: the tables.
         digest: the digest of what made them. Empty if the searches were interrupted, or for a user's matrix.
     """
 

@@ -116,9 +116,7 @@ class PreparedCheck:
     """A check whose spec has been loaded and whose bounds and properties are valid.
 
     Attributes:
-        spec: the spec, with the bounds and properties of the check.
         title: the name of the check in its suite; see `titles`.
-        file: the suite file.
         line: the number of the line on which the check begins in the file.
     """
 
@@ -211,8 +209,6 @@ class Outcome:
     """The outcome of a check in a suite.
 
     Attributes:
-        prepared: the check.
-        result: the result of the check.
         diagnosis: the diagnosis of the first violation, or None if no diagnosis was made.
     """
 
@@ -342,8 +338,6 @@ class SuiteRun:
     """A run of a suite.
 
     Attributes:
-        name: the name of the suite file.
-        checks: the checks of the suite.
         outcomes: the outcomes of the checks that were run.
     """
 

@@ -64,7 +64,6 @@ def path_to(
     """Return the states and the steps of the path to a state.
 
     Parameters:
-        last: the state.
         came: for each state, the state before it on its path, and the step between them. None for the first state.
     """
     states, taken = [last], []

@@ -80,7 +80,6 @@ def read_batches(data: bytes, *, records: bool = True) -> list[Batch]:
     to less than the size of the data.
 
     Parameters:
-        data: the bytes.
         records: whether to read records as well as headers.
 
     Raises:
@@ -169,7 +168,6 @@ def write_batch(
     """Encode a batch of records without keys.
 
     Parameters:
-        values: the values of the records, at least one.
         timestamp: the timestamp of all records, in milliseconds since 1970.
         magic: the record format: 2 for Produce requests of version 3 or later, 1 for version 2, 0 for earlier versions.
         transaction: the position of the batch in a transaction, or None if the batch does not belong to one. Only

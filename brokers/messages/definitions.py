@@ -69,7 +69,6 @@ class Field:
         tag: the number of a tagged field.
         default: the default value as it is written in the definition, or None.
         ignorable: whether a value is silently dropped in versions without the field.
-        fields: the fields of a struct.
     """
 
     name: str
@@ -114,7 +113,6 @@ class Message:
         name: the name, for example "FetchRequest" or "PartitionChangeRecord".
         kind: "request", "response", "metadata", or a kind that is not used here.
         key: the API key of a request or response, or the type of a record; None for all other kinds.
-        versions: the versions that the definition describes.
         flexible: the versions with compact lengths and tagged fields (KIP-482).
     """
 

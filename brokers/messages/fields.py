@@ -37,7 +37,6 @@ def decode(message: Message, version: int, wire: Wire) -> dict[str, Any]:
     """Decode a body.
 
     Parameters:
-        message: the definition.
         wire: the bytes of the body. No bytes may follow the body.
 
     Raises:
@@ -114,7 +113,6 @@ def encode(message: Message, version: int, body: Mapping[str, Any]) -> bytes:
     """Encode a body. A missing field gets its default value.
 
     Parameters:
-        message: the definition.
         body: the values, keyed by the name of the field.
 
     Raises:

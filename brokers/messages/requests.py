@@ -30,9 +30,7 @@ class RequestHeader:
 
     Attributes:
         key: the API key, for example 1 for Fetch.
-        version: the version of the request and its response.
         correlation: the correlation id, which the response repeats.
-        client: the client id.
     """
 
     key: int
@@ -85,7 +83,6 @@ def read_response(definitions: Definitions, request: RequestHeader, frame: bytes
 
     Parameters:
         request: the header of the request. A response contains neither its API key nor its version.
-        frame: the response.
 
     Raises:
         Malformed: if the frame is not a valid response.

@@ -145,7 +145,6 @@ def read_response(frame: bytes, operation: str | None) -> tuple[str, dict[str, A
     """Decode any response other than the connect response.
 
     Parameters:
-        frame: the response.
         operation: the operation of the request with the same xid, or None if it is unknown.
 
     Returns:

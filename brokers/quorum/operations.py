@@ -67,7 +67,6 @@ def execute(nodes: Controllers, name: str, arguments: Mapping[str, int], before:
     """Execute a step on the real nodes. Return a line for each operation.
 
     Parameters:
-        name: the name of the action.
         before, after: the states of the model, which say what arrives, and what a node starts with.
 
     Raises:

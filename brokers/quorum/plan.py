@@ -62,7 +62,6 @@ def plan_of(trace: Trace[Quorum], expected: Spec[Quorum] | None = None) -> Quoru
     """Plan the replay of a trace.
 
     Parameters:
-        trace: a trace of a quorum spec.
         expected: see `followed_in`.
 
     Raises:

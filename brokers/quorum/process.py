@@ -31,7 +31,6 @@ class Controllers:
     """The nodes of a quorum, each with its folder.
 
     Parameters:
-        release: the release of all nodes.
         folder: the folder to create, with a folder for each node and the output of the process.
 
     Raises:
@@ -98,11 +97,7 @@ class Controllers:
         return f"the Java process with nodes of Kafka {self.release.number} has ended: {' '.join(reason.split())}"
 
     def start(self, node: int, voters: Sequence[int]) -> str:
-        """Start a node on what is in its folder. Return why it refuses to start, or an empty string.
-
-        Parameters:
-            voters: the voters in its configuration.
-        """
+        """Start a node on what is in its folder. Return why it refuses to start, or an empty string."""
         directory = self._directories.setdefault(node, _new_directory())
         folder = str(self.folder_of(node))
         found = self.ask("start", node=node, folder=folder, directory=directory, voters=list(voters))

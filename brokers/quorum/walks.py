@@ -44,7 +44,6 @@ class Walk:
     """A walk of the real nodes.
 
     Attributes:
-        seed: the seed of its choices.
         steps: a sentence for each step.
         rejected: why the model does not allow the last step, or an empty string.
     """
@@ -60,7 +59,6 @@ def walk(nodes: Controllers, spec: Spec[Quorum], seed: int, steps: int = STEPS) 
     Parameters:
         nodes: a process without nodes.
         spec: the spec of the release, with `BOUNDS`.
-        seed: the seed of all choices.
         steps: the largest number of steps.
 
     Raises:

@@ -135,7 +135,6 @@ def plan_of(trace: Trace[Transactions], expected: Spec[Transactions] | None = No
     """Plan the replay of a trace.
 
     Parameters:
-        trace: a trace of a transaction spec.
         expected: see `followed_in`.
 
     Raises:

@@ -81,7 +81,6 @@ def send(client: Client, request: Request, producer: int, timeout_ms: int = TRAN
     """Send a request of the model to the broker.
 
     Parameters:
-        producer: the producer id.
         timeout_ms: the time-out of transactions (transaction.timeout.ms), which InitProducerId sets.
 
     Raises:

@@ -79,7 +79,6 @@ class Budget:
 
     Attributes:
         started: the value of `time.monotonic` at the start of the search, minus `spent`.
-        memory: the limits on memory.
     """
 
     def __init__(

@@ -59,7 +59,6 @@ def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> 
     """Return whether the premise of a property was true in any state, or None if the property has no premise.
 
     Parameters:
-        spec, item: the spec and the property.
         shown: the premises that were true in some state; see `Spec.premises`. `shown` may also contain other
             properties.
     """
@@ -84,7 +83,6 @@ def still_evaluated(checks: Sequence[Property], missing: Sequence[int]) -> list[
     may raise an exception in a later state. A witness is evaluated until it was shown.
 
     Parameters:
-        checks: the properties.
         missing: for each property, the number of further violations, or satisfying states or steps, that are wanted.
     """
     return [count > 0 or not item.kind.is_witness for item, count in zip(checks, missing, strict=True)]
@@ -101,7 +99,6 @@ def property_results(
     """Return the results of all properties after a search.
 
     Parameters:
-        spec: the spec that was searched.
         sightings: maps each property to its sightings, in the order of discovery.
         arrivals: maps each state on a shortest path to a sighting, including the sighting's own state, to the last
             steps of the shortest paths to that state.

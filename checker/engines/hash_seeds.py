@@ -101,7 +101,6 @@ class Row(TypedDict):
 
     Attributes:
         content: the hash of the state's content.
-        state: the state as text.
         found: the hashes of the results of the action instances and properties, keyed by name.
     """
 

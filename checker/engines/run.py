@@ -60,7 +60,6 @@ def within(budget: Budget, spec: Spec[S], engine: str, search: Callable[[], T]) 
 
     Parameters:
         budget: the time and the memory that the search may use.
-        spec: the spec that is searched.
         search: a function that runs the search. Once it has a partial result, it handles interrupts itself and returns
             this result.
 

@@ -34,7 +34,6 @@ class SymmetricSearch(OracleSearch[S]):
     """A breadth-first search of representatives. For the parameters, see `OracleSearch`.
 
     Attributes:
-        symmetry: the permutations.
         states: the number of states in all orbits that were found, without those for which `Spec.within` is false.
 
     Raises:

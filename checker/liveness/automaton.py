@@ -61,8 +61,6 @@ class Automaton:
     all atoms whether the step from this position changes the state.
 
     Attributes:
-        atoms: the atoms of the formula.
-        transitions: the transitions of each state.
         accepting: the states of which one must be visited again and again.
         decided: for each state, the transitions after which nothing more is required, without a condition on the step.
             If the letter fits one of them, the automaton accepts whatever follows.
@@ -211,7 +209,6 @@ def _divided(waiting: list[Core], done: frozenset[Core], cover: _Cover) -> Itera
     ends in a contradiction, so that these ways are counted, too.
 
     Parameters:
-        waiting: the formulas that are still to be divided.
         done: the formulas that were divided before.
     """
     waiting = [each for each in waiting if each not in done]

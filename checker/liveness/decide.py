@@ -87,7 +87,6 @@ def judges_nothing(graph: StateGraph[S], item: Property) -> bool:
 
     Parameters:
         graph: the graph of all states and steps of the spec.
-        item: the property. It has no counterexample.
     """
     if not graph.open_states:
         return False
@@ -117,7 +116,6 @@ def counterexample(graph: StateGraph[S], item: Property) -> Trace[S] | None:
 
     Parameters:
         graph: the graph of all states and steps of the spec.
-        item: the property.
     """
     if item.kind is Kind.RECOVERABLE:
         return _beyond_recovery(graph, item)
@@ -150,7 +148,6 @@ def lasso(graph: StateGraph[S], wanted: Obligation, *, quiet: bool) -> Behaviour
     is none.
 
     Parameters:
-        graph: the graph of all states and steps.
         wanted: the conditions that the behaviour has to satisfy.
         quiet: whether the loop must not contain a perturbing step.
     """
@@ -174,7 +171,6 @@ def behaviour_of(graph: StateGraph[S], formula: Formula, *, quiet: bool, endless
 
     Parameters:
         graph: the graph of all states and steps of a spec.
-        formula: a formula of the spec.
         quiet: whether perturbing steps must end at some time.
         endless: whether the behaviour must end in a loop without an open state. If not, it can also be a beginning that
             makes the formula true whatever follows. Some fair behaviour begins like this, because taking the steps of

@@ -21,7 +21,6 @@ class StateGraph(Generic[S]):
 
     Attributes:
         states: the states, in the order in which a breadth-first search finds them.
-        initials: the indices of the initial states.
         steps: for each state, its steps in the order of the spec's actions. Each step is a pair (action instance, index
             of the next state).
         open_states: the indices of the states whose steps are not all known; see `Spec.is_open`.

@@ -14,7 +14,6 @@ def refuse_liveness(spec: Spec[S], engine: str, instead: str) -> None:
     """Check that a spec has no liveness property.
 
     Parameters:
-        spec: the spec to search.
         engine: the name of the engine that does not check liveness properties.
         instead: an order with which the error message ends: what to do instead.
 

@@ -40,7 +40,6 @@ class Violation:
     """A formula of this form.
 
     Attributes:
-        atoms: the predicates in the formula.
         at_first: whether the behaviour begins with a state in the first of `before`, or in `starts` if there is none.
         before, starts, region, again: see the docstring of the module. These formulas are about single states.
     """
@@ -62,7 +61,6 @@ class Violation:
 
         Parameters:
             true: for each predicate, the states in which it is true.
-            every: all states.
         """
         starts, region, again = (_where(each, true, every) for each in (self.starts, self.region, self.again))
         return operator.and_(starts, region), region, again

@@ -104,7 +104,6 @@ class Mutations:
     """The mutations of a spec.
 
     Attributes:
-        possible: the mutations.
         refused: the names of the functions that cannot be changed, each with the reason.
     """
 

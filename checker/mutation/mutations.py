@@ -41,8 +41,6 @@ class Change:
         function: the qualified name of the function, for example ``Log.append``.
         start: the position of the replaced text in the file, in bytes.
         end: the position where the replaced text ends, in bytes.
-        old: the replaced text.
-        new: the replacement.
         is_expression: whether `old` and `new` are expressions. If so, parentheses are added around the replacement.
         line: the line number of the replaced text, starting from 1. If the text has several lines, the number of its
             first line.
@@ -69,11 +67,7 @@ class Change:
         return f"{self.function}: {old} => {new}{again}"
 
     def text(self, original: bytes) -> bytes:
-        """Apply the change to a file, and return the new content.
-
-        Parameters:
-            original: the original content of the file.
-        """
+        """Apply the change to a file, and return the new content."""
         new = f"({self.new})" if self.is_expression else self.new
         return original[: self.start] + new.encode() + original[self.end :]
 

@@ -38,7 +38,6 @@ class Answer(Generic[T]):
     """The outcome of a call in a forked process.
 
     Attributes:
-        name: the name of the call.
         found: the result of the call, or the `LeadlineError` that it raised. If the call raised a different exception,
             or if the process ended without a result, this is a sentence that describes the failure.
         seconds: the duration of the call in seconds.

@@ -66,15 +66,12 @@ class Outcome:
     """The outcome of the search of one mutant.
 
     Attributes:
-        name: the name of the mutation.
         kind: the kind of the mutation; see `Mutation.kind`.
-        fate: the verdict on the mutant.
         violated: a dict that maps each violated property to the number of states in a shortest counterexample. The
             number is 0 for a witness that no state satisfies.
         is_partial: whether the mutant may violate further properties, because a limit ended the search before all
             violations were found.
         text: an explanation of the verdict, or an empty string if the other attributes are sufficient.
-        bounds: the bounds of the search, as text.
         distinct: the number of distinct states.
         generated: the number of states generated.
         seconds: the duration of the search in seconds.
@@ -130,7 +127,6 @@ class Original:
         left_out: the names of the properties that the original spec itself violates.
         vacuous: the names of the properties that hold only because their premise is never true. A mutant can violate
             them only if it makes the premise true.
-        counts: the counts of the search.
         steps: the digests of all reachable steps, or None if there are more than `EXACT` states.
         code: a digest of the spec's code.
     """
@@ -177,7 +173,6 @@ class Way:
     """The settings for searching mutants.
 
     Attributes:
-        engine: the name of the engine.
         max_seconds: the time limit for each search, in seconds.
         max_states: the maximum number of distinct states per search. If it is None, the original spec is searched
             without a limit, and the limit for a mutant depends on the number of states of the original spec; see
@@ -248,7 +243,6 @@ def judged(spec: Spec[S], mutations: Sequence[Mutation], originals: dict[str, Or
     """Search the mutants of a spec, and yield the outcome for each mutant as soon as its search ends.
 
     Parameters:
-        mutations: the mutations, one for each mutant.
         originals: the results of searching the original spec, as returned by the function `originals`.
         way: the settings for the searches.
     """

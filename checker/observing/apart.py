@@ -38,7 +38,6 @@ class Position(NamedTuple):
     """One part of a recorded call.
 
     Attributes:
-        key: the position at which the part begins.
         reads: the slots that the part reads, each with the index of its value, in the order in which they were read.
     """
 
@@ -52,7 +51,6 @@ class Run:
 
     Attributes:
         positions: the parts of the call, in order.
-        gave: the result.
     """
 
     positions: tuple[Position, ...]
@@ -63,7 +61,6 @@ class Divided:
     """A predicate that is divided into blocks.
 
     Parameters:
-        function: the predicate.
         given: the values of the parameters after the states, keyed by name.
 
     Attributes:
@@ -85,7 +82,6 @@ class Divided:
         """Call the predicate, and record its reads.
 
         Parameters:
-            root: the node of a state.
             states: the number of states that the predicate takes.
             new_recorder: a function that returns a new recorder for the state, or for the states before and after a
                 step.

@@ -45,7 +45,6 @@ class CollectionView(StandIn):
 
     Parameters:
         offset: 0 for the first state of the call, or `SECOND` for the second state.
-        node: the node of the collection.
         changes: the new count of each member whose count the code has changed. For a frozenset, a count is a bool.
     """
 
@@ -138,7 +137,6 @@ class _Members:
     """An iterator over the members that a loop uses. Members that the loop skips do not count as read.
 
     Parameters:
-        view: the collection.
         filter: the filter of the loop, or None if the loop has no filter.
     """
 
@@ -262,7 +260,6 @@ class SetView(CollectionView, Set[object]):
         latter changes `total` in place. The running instruction shows which of the two operators was used.
 
         Parameters:
-            other: the left operand.
             symbol: the symbol of the operator, for example ``|``.
             apply: the function that applies the operator.
             apply_in_place: the function that applies the operator and changes the left operand.

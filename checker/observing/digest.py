@@ -253,7 +253,6 @@ class _Objects:
         """Yield those members of a module that code can use. If a member is a module, yield its members too.
 
         Parameters:
-            names: the names that occur in the code.
             path: the name by which the code refers to the module.
         """
         if origin(module.__name__) is not Origin.SPEC:

@@ -61,7 +61,6 @@ class Asked(NamedTuple):
     """Code that determines which members a loop uses: a condition, or a statement that ends the loop.
 
     Attributes:
-        text: a description of the code.
         line: the line number of the code in the file.
     """
 
@@ -355,7 +354,6 @@ def _early_exits(body: Iterable[ast.AST], *, is_inner: bool = False) -> Iterator
     """Yield the ``break`` and ``return`` statements that end a loop.
 
     Parameters:
-        body: the statements in the body of the loop.
         is_inner: whether the statements are in a nested loop, whose ``break`` does not end the outer loop.
     """
     for node in body:
@@ -395,7 +393,6 @@ def _is_read_after(node: ast.AST, loop: ast.For, name: str) -> bool:
 
     Parameters:
         node: the part of the function to search.
-        name: the name of the loop variable.
     """
     parts: Iterable[ast.AST] = ast.iter_child_nodes(node)
     match node:

@@ -138,9 +138,6 @@ class Layout:
         """Enter the value indices of the children of a node into a row.
 
         Parameters:
-            nodes: the children.
-            values: their values.
-            numbers: the row.
             known: the value indices of objects that were searched before, or None if they are not kept.
         """
         domains = self.domains
@@ -241,7 +238,6 @@ class Layout:
         """Return the slot of a member of a collection. A new member gets a new slot.
 
         Parameters:
-            node: the collection.
             asked: whether code only tests whether the collection contains the member. Then any member that is equal
                 gives the answer.
 
@@ -317,7 +313,6 @@ class Layout:
         """Return a part of the state that a row represents.
 
         Parameters:
-            node: the node of the part.
             numbers: the row. If it has fewer entries than there are slots, the missing entries are 0.
         """
         return self._build(node, (*numbers, *[0] * (self.slots - len(numbers))))
@@ -407,8 +402,6 @@ class Layout:
         """Create the node for a part of the state.
 
         Parameters:
-            value: the value of the part in the initial state.
-            path: the location of the part in the state.
             is_part: whether the part is a component, or an element of a part that is split.
             split: the path of the part that is split although it is not a component, and to which this part belongs.
         """

@@ -26,9 +26,6 @@ class ShapeChanged(Exception):
     have values that are equal but not the same.
 
     Such a part must not be split.
-
-    Attributes:
-        path: the location of the part in the state.
     """
 
     def __init__(self, path: str) -> None:
@@ -41,7 +38,6 @@ class Leaf:
     """A part of a state that is not split. It has one slot.
 
     Attributes:
-        path: the location of the part in the state.
         slot: the index of the slot.
     """
 
@@ -55,7 +51,6 @@ class Struct:
 
     Attributes:
         path: the location of the value in the state. Empty for the state itself.
-        cls: the class of the value.
         children: the node of each field, keyed by name.
         constants: the value of each constant field, keyed by name.
         aliases: the name of each field, keyed by the name of the constructor argument.
@@ -100,7 +95,6 @@ class Parts:
 
     Attributes:
         path: the location of the tuple in the state.
-        elements: the node of each element.
         whole: whether every element is an attrs value that is split, so that a tuple of lazy instances can be created
             without reading any slot.
         slots: the range of slots that belong to the leaves below this node.
@@ -127,7 +121,6 @@ class Collection:
 
     Attributes:
         path: the location of the collection in the state.
-        cls: one of `COLLECTIONS`.
         members: the slot of each member, in the order in which the members were found.
         built: the collections created so far, keyed by the value indices in their slots.
     """

@@ -55,11 +55,7 @@ def origin(module: str | None) -> Origin:
 
 
 def origin_of_file(path: Path) -> Origin:
-    """Return the origin of a source file.
-
-    Parameters:
-        path: the resolved path of the file.
-    """
+    """Return the origin of a source file."""
     if any(path.is_relative_to(folder) for folder in _MODELS):
         return Origin.SPEC
     if any(path.is_relative_to(folder) for folder in _OURS):
@@ -76,7 +72,6 @@ class Reference(NamedTuple):
         name: the kind of the reference, for example ``.field``, ``[0]``, ``default 0`` or ``cell limit``. For a member
             of a set, it is ``member``, because a set has no order. It is ``referent`` if only the garbage collector
             reports the reference.
-        value: the object to which the reference leads.
     """
 
     name: str
@@ -88,9 +83,6 @@ def referents(value: object) -> Iterator[Reference]:
 
     The contents are yielded in the value's own order. For a module, nothing is yielded, because the caller decides
     which members to visit; see `Walk.owners`.
-
-    Parameters:
-        value: any object.
     """
     if is_a(value, ModuleType):
         return

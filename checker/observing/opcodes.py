@@ -150,7 +150,6 @@ class Code(NamedTuple):
         remainders: the two operands of each use of ``%``. If an operand is a str, the operator formats text, and does
             not accept a view in place of a tuple. None if the source code cannot be read.
         local_names: the names that are not global in the function or in a nested function.
-        precision: the precision that the instructions allow.
         because: the construct that lowers the precision, or None if nothing lowers it.
         identity_tests: the tests with ``is`` and ``is not``.
     """
@@ -312,8 +311,6 @@ def is_number(operand: ast.expr, names: Mapping[str, object], local: frozenset[s
     Strings and tuples do not support ``-`` or most other operators. They support ``+``, but not with a number.
 
     Parameters:
-        operand: the expression.
-        names: the values of the global names.
         local: names that may not be global in the expression.
     """
     match operand:

@@ -165,7 +165,6 @@ class Reach:
         packages: the packages that count as parts of the spec, even if they are installed; see `_packages`.
 
     Attributes:
-        precision: how precisely calls to the function can be recorded.
         because: the construct that lowers the precision, or None if nothing lowers it.
     """
 
@@ -404,7 +403,6 @@ class Reach:
 
         Parameters:
             name: the name of the member, or an empty string for the module itself.
-            value: the member or the module.
         """
         full_name = f"{module}.{name}".rstrip(".")
         if module == "builtins":
@@ -424,10 +422,6 @@ def _member(value: object, attributes: Iterable[str]) -> object:
     """Follow a chain of module attributes, and return the object at its end.
 
     Stop at the first object that is not a module.
-
-    Parameters:
-        value: the object at which the chain starts.
-        attributes: the names of the attributes.
     """
     for attribute in attributes:
         if not is_a(value, ModuleType) or attribute not in vars(value):
@@ -440,9 +434,6 @@ def _member(value: object, attributes: Iterable[str]) -> object:
 def _line_of(wanted: str, code: CodeType) -> int | None:
     """Return the line of the first instruction with the given name or argument, or None if there is no such
     instruction.
-
-    Parameters:
-        wanted: the name or the argument.
     """
     line = code.co_firstlineno
     for instruction in dis.get_instructions(code):

@@ -66,7 +66,6 @@ class Recorder:
 
     Parameters:
         rows: the row of each state: the indices of the values in its slots.
-        precision: the precision with which reads are recorded.
         lasting: an object that the code could change and that outlives the call, or an empty string; see
             `Reach.lasting`.
 
@@ -162,7 +161,6 @@ class Recorder:
         read.
 
         Parameters:
-            node: the collection.
             offset: 0 for the first state, or `SECOND` for the second state.
             changes: the counts that the code changed, keyed by member, as in `Collection.counts`.
         """

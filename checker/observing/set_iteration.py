@@ -126,10 +126,6 @@ class Reordering:
 
     The public methods, except `active` and `restore`, are the hooks.
 
-    Parameters:
-        modules: the modules whose functions get hooks.
-        needed: the functions that must have hooks.
-
     Attributes:
         not_understood: the last operation that a hook did not support, or an empty string if there was none.
 
@@ -180,11 +176,7 @@ class Reordering:
         return self._ordered(value) if _is_set(value) else value
 
     def unpacked(self, value: object, pattern: Pattern) -> object:
-        """Return a replacement for a value that the code unpacks, as in ``(a, b), *c = value``.
-
-        Parameters:
-            pattern: the pattern into which the value is unpacked.
-        """
+        """Return a replacement for a value that the code unpacks, as in ``(a, b), *c = value``."""
         if not isinstance(pattern, tuple):
             return value
         value = self.each(value)

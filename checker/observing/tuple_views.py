@@ -30,9 +30,6 @@ class Unread(StandIn):
     An element that is only copied does not count as read. Any use of this object sets `Recorder.looked_at` and raises
     `LookedAt`. A few operations, such as ``is`` and `type`, do not call a method of the object, so this class does not
     notice them. `opcodes` and `reach` handle them.
-
-    Parameters:
-        slot: the slot of the element.
     """
 
     __slots__ = ("recorder", "slot")

@@ -72,7 +72,6 @@ class Block:
         code: a function that evaluates the code, or None.
         names: the variables that are passed to the function.
         free: the indices of the closure variables that are passed to the function after them.
-        targets: the variables to which the block assigns.
         then, other: the indices of the blocks with which a call continues.
         exact: the results, True or False, that the predicate returns. A test with such a result must evaluate to a
             bool.

@@ -62,14 +62,12 @@ class FlowGraph:
     """The blocks of a predicate.
 
     Parameters:
-        function: the predicate.
         undivided: the expressions that must not be divided.
 
     Attributes:
         definition: the syntax tree of the predicate.
         blocks: the blocks. The first three end a call; see `TRUE`.
         first: the index of the block at which a call begins.
-        parameters: the parameters of the predicate, as variables.
 
     Raises:
         Whole: if the predicate cannot be divided.
@@ -107,7 +105,6 @@ class FlowGraph:
 
         Parameters:
             scope: the variables that are visible.
-            after: the block that follows.
             loop: the blocks to which ``continue`` and ``break`` jump, or None outside of loops.
         """
         match statement:
@@ -156,7 +153,6 @@ class FlowGraph:
         """Add the blocks of a condition, and return the index of the first.
 
         Parameters:
-            node: the condition.
             scope: the variables that are visible.
             then, other: the indices of the blocks that follow if the condition is true or false.
             exact: see `Block`.
@@ -274,7 +270,6 @@ class FlowGraph:
 
         Parameters:
             node: the expression that contains the comprehension.
-            inner: the comprehension.
             scope: the variables that are visible outside of the comprehension.
             after: the block that follows the last element.
             element: a function that adds the blocks for an element. It takes the visible variables and the block that

@@ -23,7 +23,6 @@ def false_condition(function: object, *states: object) -> str:
     """Return a sentence that names the condition that makes a predicate false.
 
     Parameters:
-        function: the predicate.
         states: a state; for a step, the states before and after it.
 
     Returns:

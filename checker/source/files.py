@@ -34,7 +34,6 @@ class Source:
     """A file of source code.
 
     Attributes:
-        module: the compiled code.
         codes: the code of the module and of every function in it.
         above: the node to which each node belongs.
         at: the nodes that have each position.

@@ -56,12 +56,7 @@ class Loop(NamedTuple):
 
 
 class Runner:
-    """A running call, block by block, on ordinary values: the values of its variables, and its loops.
-
-    Parameters:
-        function, graph: the predicate and its blocks.
-        values: the values of the parameters.
-    """
+    """A running call, block by block, on ordinary values: the values of its variables, and its loops."""
 
     def __init__(self, function: FunctionType, graph: FlowGraph, values: dict[Variable, Carried]) -> None:
         self._function, self._blocks, self._values = function, graph.blocks, values

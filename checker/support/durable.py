@@ -25,7 +25,6 @@ def unsealed(data: bytes, path: Path | str) -> bytes:
     """Verify the checksum in the content of a file, and return the data that was passed to `sealed`.
 
     Parameters:
-        data: the content of a file.
         path: the path of the file, for the error message.
 
     Raises:
@@ -75,7 +74,6 @@ def replace_file(path: Path, data: bytes) -> None:
 
     Parameters:
         path: the path of the file. It does not have to exist.
-        data: the new content.
 
     Raises:
         OSError: if the file cannot be written. The old file is then unchanged.

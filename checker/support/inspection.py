@@ -25,8 +25,6 @@ def stored(value: object, name: str, default: object = None) -> Any:
     defines.
 
     Parameters:
-        value: the object or class.
-        name: the name of the attribute.
         default: the value to return if there is no such attribute.
     """
     find: Any = type.__getattribute__ if issubclass(type(value), type) else object.__getattribute__

@@ -28,7 +28,6 @@ def continued(result: Result, trace: Trace[Any]) -> Result:
 
     Parameters:
         result: the result of the search. Its traces begin at the last state of `trace`.
-        trace: the trace.
     """
     spec = attrs.evolve(result.spec, initial_states=trace.spec.initial_states)
     begins = f"searched from the last state of a trace of {counted(len(trace), 'state')}"

@@ -27,7 +27,6 @@ class Parting:
     """The behaviours of two specs for the same sequence of actions.
 
     Attributes:
-        first: the behaviour of the first spec.
         second: the behaviour of the second spec. It ends before the first action that is not enabled.
         refused: the action instance that is not enabled in the last state of `second`, or None if every action is
             enabled.

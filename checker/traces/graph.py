@@ -51,7 +51,6 @@ def shortest_path_graph(arrivals: Arrivals[S], targets: Iterable[S]) -> StateGra
 
     Parameters:
         arrivals: for each state, the last steps of the shortest paths to it, as recorded by a breadth-first search.
-        targets: the states to which the paths lead.
 
     Returns:
         A graph as described in `StateGraph`. It does not have cycles.

@@ -125,8 +125,6 @@ def _longer(ways: _Ways[S], part: str, number: int, successor: S) -> _Way[S]:
     """Extend each of the given partial reorderings by the same step, and return the best result.
 
     Parameters:
-        ways: the partial reorderings to extend.
-        part: the part to which the step belongs.
         number: the index of the step's action instance.
         successor: the state after the step.
     """

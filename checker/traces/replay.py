@@ -28,7 +28,6 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
 
     Parameters:
         spec: the spec. Its bounds must be those of the trace.
-        recorded: the contents of the trace file.
 
     Returns:
         The trace, which consists of the model's states.
@@ -70,7 +69,6 @@ def executed(spec: Spec[S], steps: Sequence[str], loop: int | None = None) -> Tr
     If an action has several next states, at most `MOST_BEHAVIOURS` behaviours are examined.
 
     Parameters:
-        spec: the spec, with one property.
         steps: the action instances, as `repr` writes them.
         loop: for steps that end in a loop, the number of steps before it.
 
@@ -160,7 +158,6 @@ def _difference(state: object, first: object, target: RecordedState) -> str:
 
     Parameters:
         first: the first state of the model's trace.
-        target: the recorded state.
 
     Returns:
         The description, or an empty string if there is no difference.
@@ -179,8 +176,6 @@ def _where(path: str, ours: Json, theirs: Json) -> str:
 
     Parameters:
         path: the path to both values, which begins with the name of the variable.
-        ours: the value in the model.
-        theirs: the value in the file.
     """
     for name, inner, other in _parts(ours, theirs):
         if inner != other:

@@ -152,7 +152,6 @@ def location_of(item: Property, prepared: PreparedCheck | None = None) -> Source
     shipped property, the location is the check in the suite file.
 
     Parameters:
-        item: the property.
         prepared: the check, or None if the finding is not about a check.
 
     Returns:

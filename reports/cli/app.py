@@ -145,7 +145,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="leadline")
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.devnull)  # or shrinking creates .hypothesis
     notes = Notes()
     log = logging.getLogger("leadline")
     log.setLevel(logging.WARNING)

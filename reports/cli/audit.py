@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 import click
 
@@ -115,7 +111,7 @@ def audit(
     if engine == "spark" and before:
         raise click.UsageError("--before cannot be used with --engine spark")
     checksums = not no_checksums
-    with _terminated_as_interrupted(), audit_progress() as progress:
+    with audit_progress() as progress:
         if engine == "spark":
             result = audit_on_spark(
                 now,
@@ -139,17 +135,3 @@ def audit(
         console().print(blocks_view((*document.blocks, *document.conclusion)))
     files.write(AuditReport(" ".join(now), result, examples))
     return OF_VERDICT[result.verdict.value]
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C while an audit runs, so that the audit still reports its findings so far."""
-
-    def interrupt(_: int, __: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

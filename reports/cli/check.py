@@ -100,7 +100,6 @@ def _run(
     """Run checks one after another. Print one line for each check, and a trace of each unexpected violation.
 
     Parameters:
-        out: the console to print on.
         coverage: whether to measure coverage.
         verify: the fraction of learned results to verify (see `CompiledSettings`), or None to use the setting of each
             check.

@@ -67,11 +67,7 @@ witness_option = click.option(
 
 
 class EngineOption(click.Option):
-    """An option that only some engines have.
-
-    Attributes:
-        engines: the names of the engines.
-    """
+    """An option that only some engines have."""
 
     def __init__(self, *names: Any, engines: Iterable[str] = (), **attributes: Any) -> None:
         """Declare the option. By default, the engines are those whose settings have the name of the option."""

@@ -124,7 +124,6 @@ class Files:
         """Write the reports that were requested as files.
 
         Parameters:
-            subject: the subject of the reports.
             attempt: collects the errors.
         """
         for name, path in self._paths.items():

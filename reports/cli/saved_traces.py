@@ -70,7 +70,6 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str], looks
     """Return the view of a trace file. The trace is replayed if its spec may be run.
 
     Parameters:
-        recorded: the contents of the file.
         spec: the spec that the user named, or None.
         command: the command line up to the option --spec, for messages.
         looks: expressions whose values are shown with each state of a replayed trace.

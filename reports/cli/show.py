@@ -132,7 +132,6 @@ class _Content:
     """What a file or a folder contains.
 
     Attributes:
-        path: the file or folder.
         by_property: the traces, keyed by the name of the property in a result. Otherwise the only key is empty.
         left_out: a message for each trace that cannot be read.
         run: the result, or None if there are only traces.
@@ -211,7 +210,6 @@ def _read(path: Path, spec: str | None, view: Callable[..., TraceView], most: in
     """Read what a file or folder contains.
 
     Parameters:
-        path: the file or folder.
         spec: the spec that the user named, or None.
         view: a function that returns the view of a trace file, given the file and the spec that the user named.
         most: the maximum number of states of a trace, or None for any number.

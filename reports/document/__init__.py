@@ -88,7 +88,6 @@ class Table:
 
     Attributes:
         name: what the rows are.
-        head: the headings of the columns.
         rows: the rows, with as many cells as there are columns.
         optional: the number of columns at the end that a terminal leaves out if it is too narrow for them.
     """
@@ -113,11 +112,7 @@ class Table:
 
 @attrs.frozen
 class Fold:
-    """Details that few readers need. A page shows them when the summary is opened; a terminal shows only the summary.
-
-    Attributes:
-        blocks: the details.
-    """
+    """Details that few readers need. A page shows them when the summary is opened, a terminal only the summary."""
 
     summary: Words
     blocks: tuple[Block, ...]
@@ -178,7 +173,6 @@ class Section:
     """Blocks with a heading. On a page, they are folded unless they are open.
 
     Attributes:
-        name: the name of a link to the section.
         is_open: whether the section is open on a page.
     """
 
@@ -196,10 +190,7 @@ class Aside:
     """What a link opens. Writers without links leave it out; its command shows it.
 
     Attributes:
-        name: the name of the link.
         notes: paragraphs below the heading.
-        steps: the steps that it lists.
-        command: the command that shows everything.
     """
 
     name: str
@@ -214,7 +205,6 @@ class Document:
     """A document.
 
     Attributes:
-        blocks: the content.
         asides: what links open.
         conclusion: the result in a few lines. It follows the title; on a terminal, it is at the end, where one looks
             after a command.

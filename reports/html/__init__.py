@@ -76,8 +76,6 @@ class StateVerdict:
     """The verdict of a property on one state.
 
     Attributes:
-        name: the name of the property.
-        text: the verdict in words.
         looks: the CSS class of the verdict.
     """
 
@@ -92,10 +90,7 @@ class Chapter:
 
     Attributes:
         name: the URL fragment that identifies the trace.
-        story: the trace.
         diagram: the space-time diagram of the trace.
-        shown: the states of the trace.
-        note: a note on the trace.
         is_witness: true if the trace shows a witness and is not a counterexample.
         files: the contents of the files that the page offers for download, keyed by file name.
     """
@@ -130,7 +125,6 @@ def chapter(number: int, story: Story, note: str = "", is_witness: bool = False,
 
     Parameters:
         number: the number of the trace on the page, from 1.
-        story: the trace.
         is_witness: true if the trace shows a witness and is not a counterexample.
         link: a function that returns the address of the page that shows the state after a step, or None if there is no
             server.
@@ -178,12 +172,10 @@ def page(
     """Return the HTML page of traces.
 
     Parameters:
-        title: the title of the page.
         chapters: the traces. The page opens on the first trace.
         runs: the runs that found the traces. Empty if the page shows only traces.
         beside: the number of the state from which the page shows the traces side by side, or 0 to show one trace at a
             time.
-        notes: notes on the page as a whole.
         above: HTML that the page shows above the traces.
         origin: the version and command that produced the results, or None if they are not known.
         start: the URL fragment of the state that the page shows first. By default, the `start` of the first trace.

@@ -15,8 +15,6 @@ class Change:
     """A cell that a step changed.
 
     Attributes:
-        row: the name of the row.
-        column: the name of the column.
         before: the text before the step. Empty if the cell did not exist.
         after: the text after the step. Empty if the cell no longer exists.
     """

@@ -81,14 +81,10 @@ class Diagram:
     """The shapes of a diagram. All positions and sizes are in pixels.
 
     Attributes:
-        width: the width of the diagram.
         height: the height of the diagram, without the names of the lanes.
         names: the name of each lane, with its horizontal position.
         steps: the number of each step, with its vertical position.
-        lanes: the segments of the lanes.
-        dots: the dots on the lanes.
         loop: the line that connects the end of the loop to its start, or None if the trace has no loop.
-        step_height: the height of a step.
         head: the height of the lane names.
     """
 
@@ -108,7 +104,6 @@ def diagram_of(diagram: SpaceTime, loop: int | None = None) -> Diagram:
     """Return the shapes of a space-time diagram.
 
     Parameters:
-        diagram: the space-time diagram.
         loop: the index of the state at which the loop of the trace starts, or None if the trace has no loop.
     """
     count = len(diagram.touched)

@@ -44,7 +44,6 @@ class Mark:
 
     Attributes:
         x: the distance from the left edge of the picture, in pixels.
-        name: the name of the mark.
         offset: the offset after the step.
         before: the offset before the step.
     """
@@ -65,10 +64,8 @@ class Holding:
     """The contents of a row.
 
     Attributes:
-        name: the name of the row.
         row: the row as the spec draws it.
         cells: the cells of the row, followed by the cells that the preceding step removed.
-        marks: the marks of the row.
         width: the width of the picture, in pixels.
         badges: the badges of the row. Each is a (text, is new) pair.
     """

@@ -27,7 +27,6 @@ class RunWithTraces:
     """The result of a search and its traces.
 
     Attributes:
-        title: the title of the run.
         run: the result of the search, as the page shows it.
         stories: the traces for each property, keyed by the name of the property. Each is a (trace, note) pair.
         failure: why the run is not as expected. Empty if the run is as expected.
@@ -45,7 +44,6 @@ class RunSection:
 
     Attributes:
         name: the URL fragment that identifies the section.
-        title: the title of the check.
         failure: why the run is not as expected. Empty if the run is as expected.
         searched: a description of the spec, its bounds, the engine, and the settings of the engine.
         verdict: the verdict on the run. If the run stopped early, also the reason.
@@ -100,9 +98,6 @@ def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = 
     Unexpected traces come first, then expected traces, then traces of witnesses.
 
     Parameters:
-        title: the title of the page.
-        every: the runs.
-        notes: notes on the page as a whole.
         above: a table of the runs, with links to the names of their sections.
     """
     entries = sorted((entry for each in enumerate(every, start=1) for entry in _entries(*each)), key=_rank)

@@ -159,7 +159,6 @@ class BugSearch:
 
     Attributes:
         spec: the spec to search, with its bounds. Its only property is the property that the bug violates.
-        expected: the expected verdict.
         part: the kind of release that is searched: ``affected``, ``as released``, ``fixed``, ``later``, or ``put
             back``. The last kind is the release that fixed the bug, with the old rule restored. If `Bug.besides` names
             other bugs, an affected release is searched both with and without fixes for them (``affected`` and ``as

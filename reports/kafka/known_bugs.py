@@ -88,7 +88,6 @@ class KnownBug:
     """A known bug that violates a property within the bounds of a search.
 
     Attributes:
-        ticket: the ticket of the bug.
         defaults: bounds on failures that the bug needs, keyed by name. Only those bounds are included that have the
             release's default value in the search.
     """

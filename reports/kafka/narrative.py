@@ -48,8 +48,6 @@ class Narrative:
     """What an operator has to know about a bug.
 
     Attributes:
-        severity: one of `SEVERITIES`.
-        why: why the severity is as it is.
         lost: what is lost, and on how many copies.
         coincidence: what must coincide.
         size: the number of states of the trace, with the release in which it was found.
@@ -79,11 +77,7 @@ class Narrative:
 
 
 def narrative(bug: Bug, trace: Trace[Any]) -> Narrative:
-    """Return the narrative of a bug.
-
-    Parameters:
-        trace: a counterexample of the bug.
-    """
+    """Return the narrative of a bug."""
     spent = _spent(trace)
     lost = [*_lost(trace.states[-1])]
     severity, why = _severity(bug, trace, spent, is_lost=bool(lost))

@@ -116,7 +116,6 @@ def _renamed(kind: type[attrs.AttrsInstance], content: Mapping[str, object]) -> 
     """Return the values of fields, keyed by the JSON names of the fields.
 
     Parameters:
-        kind: the class that has the fields.
         content: the values, keyed by the Python names of the fields.
     """
     return {NAMES[kind].get(name, name): value for name, value in content.items()}
@@ -128,7 +127,6 @@ def _fields(
     """Return the value of each field of a class, keyed by its Python name.
 
     Parameters:
-        kind: the class.
         content: the values of fields, keyed by their JSON names.
         others: the values of fields that `content` does not contain, or contains in a different form.
 

@@ -261,7 +261,6 @@ def field_values(field: FieldCoverage, *, of_sample: bool) -> str:
     """Return a description of the values that a field had in the searched states.
 
     Parameters:
-        field: the coverage of the field.
         of_sample: true if the values were counted in a sample of the states.
     """
     count = f"{field.count:,}" if field.is_exact else f"more than {field.count:,}"

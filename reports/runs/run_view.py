@@ -30,9 +30,6 @@ class PropertyView:
     """The result of a run for one property.
 
     Attributes:
-        name: the name of the property.
-        kind: the kind of the property.
-        sentence: the sentence that describes the property.
         source: the source of the property, such as an article, a KIP or a ticket.
         trace_length: the number of states in the first trace, or None if there is no trace.
         premise: whether the premise was true in any searched state, or None if the property has no premise.
@@ -64,15 +61,10 @@ class RunView:
     """The data about a run that reports show.
 
     Attributes:
-        spec: the name of the spec.
         bounds: the bounds of the spec, keyed by name.
-        engine: the name of the engine.
         settings: the settings of the engine, keyed by name.
-        verdict: the verdict on the run as a whole.
         stop: the reason why the run stopped early, or None if it searched every reachable state.
         note: a further remark, which is usually empty.
-        statistics: the counts.
-        properties: the results for the properties.
         origin: the version and command that produced the result, or None if these are not known.
         diagnosis: the diagnosis of the first violation, or None if no diagnosis was requested.
         known_bugs_outside: the tickets of known bugs in the release that the search cannot show, because they need
@@ -177,8 +169,6 @@ class FinishedRun:
     """A finished search, in the form that report formats need.
 
     Attributes:
-        result: the result of the search.
-        view: the content of the reports.
         trace_files: the trace files that were written, keyed by the name of the property.
     """
 

@@ -35,7 +35,6 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
     trace has more than `MOST_STATES` states, only the first state and the last states are shown.
 
     Parameters:
-        story: the trace.
         plain: true to mark changed cells with a star instead of a colour.
         width: the width of the terminal in columns.
         titled: whether to show the spec and its bounds first.
@@ -137,7 +136,6 @@ def show_traces(out: Console, result: Result, *, only: int | None = None, titled
     """Print the counterexamples to one property: the one that `leadline.invariants.promises.violations` names first.
 
     Parameters:
-        out: the console to print on.
         only: the maximum number of counterexamples to print. By default, all are printed.
         titled: whether to show the spec and its bounds with each counterexample.
     """

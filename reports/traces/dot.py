@@ -32,7 +32,6 @@ def dot(spec: Spec[S], graph: StateGraph, trace: Trace[S] | None = None) -> str:
     trace, every state that violates an invariant is filled.
 
     Parameters:
-        spec: the spec that the states belong to.
         graph: a graph that `leadline.checker.traces.graph` created. Its nodes are states, and its edges have an
             attribute ``instance``.
         trace: a trace in the graph, or None.

@@ -32,8 +32,6 @@ class Look:
     three names is an attribute of ``state``. The names of the file that defines the spec's actions are known, too.
 
     Attributes:
-        text: the expression.
-        code: the compiled expression.
         names: the names that the expression reads, without those that it defines, such as ``x`` in ``[x for x in y]``.
     """
 
@@ -74,11 +72,7 @@ class Look:
 
 
 def check_looks(looks: Iterable[Look], spec: Spec[Any], state: Any) -> None:
-    """Raise LeadlineError if an expression mentions a name that does not exist.
-
-    Parameters:
-        state: any state of the spec.
-    """
+    """Raise LeadlineError if an expression mentions a name that does not exist."""
     own = [*(field.name for field in attrs.fields(type(state))), "state", *OF_A_STEP]
     known = {*dir(builtins), *_known(spec), *own}
     for look in looks:

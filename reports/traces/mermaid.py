@@ -21,7 +21,6 @@ def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
     encloses the steps that it repeats.
 
     Parameters:
-        story: the trace.
         most: the maximum number of characters in the diagram. If a trace needs more, its first steps are left out,
             because the end of a counterexample is more important. A note says how many steps are left out.
     """

@@ -42,7 +42,6 @@ class Frame:
         label: the action with its parameters. Empty for the initial state.
         sentence: the sentence that describes the step. Empty if the action has no sentence.
         losses: a phrase about the cells that the step removed. Empty if the step removed no cells.
-        rows: the rows of the state.
         changed: the cells whose text differs from the previous frame. Each is a (row, column) pair.
         under_way: the messages in flight.
         sent: the messages in flight that the step sent.
@@ -76,7 +75,6 @@ class Story:
         title: the name of the spec and its bounds, as text.
         legend: the meaning of the notation in the rows.
         frames: the frames, one for each state.
-        diagram: the space-time diagram of the trace.
         happened: the events that decided the outcome, in order. The last event is the violation or the witness.
         trace: the trace, or None if its spec is not available.
         ending: paragraphs that say what the trace shows, why its end violates the property, and which source the

@@ -55,7 +55,6 @@ class Saved:
     """A saved search that can be continued.
 
     Attributes:
-        checkpoint: the folder.
         snapshot: the search, except its states.
         packing: a packing that has room for all saved values.
         outside: for each state, whether it violates `Spec.within`. Empty if the spec has no constraint, and until
@@ -82,7 +81,6 @@ class Checkpoint:
     """A folder in which a search is saved. Use `opened` to open it.
 
     Parameters:
-        storage: the folder.
         every: the interval at which the search is saved, in seconds.
 
     Attributes:
@@ -225,7 +223,6 @@ class Checkpoint:
         """Save a search.
 
         Parameters:
-            snapshot: the search.
             numbers: the values and members.
             store: the states, of which new ones are written; or None if all have been written.
 

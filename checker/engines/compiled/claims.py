@@ -50,9 +50,6 @@ class Claim:
 def claimed(storage: Storage) -> Iterator[Claim]:
     """Return a context manager that claims a work directory until the end of its ``with`` block.
 
-    Parameters:
-        storage: the work directory.
-
     Raises:
         LeadlineError: if another search is using the directory, or other users can write to it.
     """
@@ -78,11 +75,7 @@ def claimed(storage: Storage) -> Iterator[Claim]:
 
 
 class Lease(Claim):
-    """A claim to a work directory on a file system without locks.
-
-    Parameters:
-        storage: the work directory.
-    """
+    """A claim to a work directory on a file system without locks."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage, self._id, self._times, self._lost = storage, uuid.uuid4().hex, 0, ""

@@ -52,7 +52,6 @@ class NextStates:
     """The next states of a block of states, before the new states are stored.
 
     Attributes:
-        parts: the parts of the block.
         buffers: the next states of each part.
         new: the number of new states found in each part.
         steps_wanted: for each predicate on steps, the maximum number of steps to collect; see `Expander.find`.
@@ -228,7 +227,6 @@ class Expander(Generic[S]):
         """Evaluate the predicates on the state with the index `first` and on all later states.
 
         Parameters:
-            first: the index of the first state.
             wanted: for each predicate, whether to evaluate it. If it contains entries for the predicates on steps too,
                 they are evaluated on the steps from the states' predecessors.
             inherit: for each predicate, whether it is known that no predecessor of these states violates the property

@@ -37,7 +37,6 @@ def add_rows(
     Parameters:
         first, last: the range of states in the part, excluding `last`.
         filled: the number of steps.
-        generated: the `SuccessorArrays` of this part.
         kept: the `Kept` arrays of the search.
         regions: the number of regions of the hash table.
         is_fair: for each action instance, whether it has a fairness condition.
@@ -271,7 +270,6 @@ def nearest(
         component: see `strongly_connected`.
         weak: the bits of the weak conditions.
         again: for each state, whether the violation happens in it.
-        start: the state at which the search begins.
         missing: the fairness conditions to satisfy. A weak condition is also satisfied by a state in which it is not
             enabled.
         visit: whether a visit to a state in `again` is one of the conditions.

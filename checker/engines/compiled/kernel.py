@@ -205,7 +205,6 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
         part, packed, generated, guarding, learned: the named tuples `Part`, `Packed`, `SuccessorArrays`, `Guarding`
             and `Learned`.
         answered: the results of direct calls on the deferred states.
-        first: the first state of the part.
         wanted: for each predicate on steps, whether to evaluate it.
         first_step: the index of the first tree that belongs to a predicate on steps.
         reads: for each predicate on steps and each word, the bits that the predicate's tree reads in one or both states
@@ -335,11 +334,9 @@ def insert(region, count, regions, routes, found, hashes, places, new, states, t
         count: the number of states stored so far.
         regions, routes: the next states of each part of the block, grouped by region; see `SuccessorArrays`.
         found: the packed next states of all parts. The shape is (parts * room, words).
-        hashes: the hashes of the next states.
         places: for each next state, the position of its table entry, or -1 if the state is not new (an output). The
             entry contains a temporary number, which `append` replaces with the index of the state.
         new: for each region and part, the number of new states (an output).
-        states, table: the stored states and the hash table.
 
     Returns:
         A meaningless number. It is returned so that the compiler does not remove memory loads that only fill the CPU
@@ -487,7 +484,6 @@ def rebuild(region, regions, first, last, states, table):
     Parameters:
         region, regions: the index of the region, and the number of regions.
         first, last: the range of states, excluding `last`.
-        states, table: the stored states and the hash table.
 
     Returns:
         Two numbers. The first is the index of the first state that is equal to an earlier state, or -1 if all states

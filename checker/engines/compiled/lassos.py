@@ -69,7 +69,6 @@ def initial_path(store: Store, initials: int, index: int) -> list[int]:
     """Return the states on a shortest path from an initial state to the given state.
 
     Parameters:
-        store: contains the states.
         initials: the number of initial states. They are the first states in the store.
         index: the last state of the path.
     """
@@ -143,7 +142,6 @@ def trace_of(graph: PackedGraph[S], item: Property, stem: list[int], loop: list[
 
     Parameters:
         graph: the graph of all states and steps.
-        item: the property that the trace violates.
         stem, loop: see `shortest_lasso`. If `loop` is None, the trace ends with the stem.
     """
     expander, repeated = graph.expander, loop or stem[-1:]

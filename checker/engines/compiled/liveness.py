@@ -39,7 +39,6 @@ class LivenessCheck(Generic[S]):
     """Checks liveness properties after a search has found all states.
 
     Parameters:
-        expander: contains all states.
         levels: the index of the first state of each level.
         steps: the number of steps that the search has found.
 

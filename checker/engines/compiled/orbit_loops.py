@@ -17,7 +17,6 @@ def permute(which, states, twins, permutations, word, shift, mask):
     """Write to `twins` what a permutation makes of packed states.
 
     Parameters:
-        which: the position of the permutation.
         permutations: the named tuple `PermutationArrays`.
         word, shift, mask: see `Packing`.
     """

@@ -42,8 +42,6 @@ class Twins:
     """States that a permutation makes of others, in place of a store, so that predicates are evaluated on them.
 
     Attributes:
-        store: the store of the search.
-        states: the packed states.
         parents: for each state, the index of the state before it, if the states are those of steps.
     """
 
@@ -232,11 +230,7 @@ class SymmetricExpander(Expander[S]):
         return OrbitCounts(len(self.symmetry.group), self.symmetry.declared, self._states)
 
     def concrete(self, seen: dict[Property, list[Sighting[S]]]) -> dict[Property, list[Sighting[S]]]:
-        """Return sightings in states and steps of which a predicate says what it says of some permutation of them.
-
-        Parameters:
-            seen: the sightings, whose states are representatives.
-        """
+        """Return sightings in states and steps of which a predicate says what it says of some permutation of them."""
         return {item: [self._concrete(item, each) for each in sightings] for item, sightings in seen.items()}
 
     def _concrete(self, item: Property, seen: Sighting[S]) -> Sighting[S]:

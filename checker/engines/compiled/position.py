@@ -49,11 +49,7 @@ class Position:
 
     @classmethod
     def at_start(cls, tables: TransitionTables[S]) -> Position:
-        """Return the position of a search that has not begun.
-
-        Parameters:
-            tables: the transition tables of the search.
-        """
+        """Return the position of a search that has not begun."""
         return cls(
             counts=np.zeros((tables.instances, 2), np.int64),
             seen=[[] for _ in tables.state_checks],

@@ -24,8 +24,6 @@ class Problem(Generic[S]):
     """A search problem: a spec, with the limits and the resources of its search.
 
     Attributes:
-        spec: the spec to search.
-        limits: the limits of the search.
         budget: the time and memory that all attempts together may use.
         workers: the threads and processes that share the work.
         progress: a function that is called regularly with the current statistics, or None.

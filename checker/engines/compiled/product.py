@@ -72,7 +72,6 @@ class _Product(Generic[S]):
     """The pairs of a state and an automaton's state that behaviours can reach; see `graph_loops.multiply`.
 
     Parameters:
-        graph: the graph of all states and steps.
         automaton, where: see `behaviour_of`.
         decided: the transitions after which the automaton accepts whatever follows, for each of its states. Empty if
             they do not matter.

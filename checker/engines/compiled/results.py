@@ -76,9 +76,6 @@ def violated(
 def refuse_changed(tables: TransitionTables[S], saved: Saved, at: Position, store: Store) -> None:
     """Compare a saved search with the results of expanding and checking its states again.
 
-    Parameters:
-        at, store: the position of the repeated search, and its states.
-
     Raises:
         SpecChanged: if the results differ. The message names the action or property.
     """
@@ -228,7 +225,6 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
     """Return the values that each field of the state takes during a search.
 
     Parameters:
-        expander: the expander, which holds the states.
         last: the index after the last state to inspect. States that do not satisfy `Spec.within` are skipped.
     """
     store, layout = expander.store, expander.layout

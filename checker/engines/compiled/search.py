@@ -84,7 +84,6 @@ class CompiledSearch(Generic[S]):
         tries: whether to stop the search if direct calls on objects cost less.
 
     Attributes:
-        at: the position of the search.
         expander: expands blocks of states. It contains the states and the transition tables.
     """
 

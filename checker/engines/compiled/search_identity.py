@@ -23,9 +23,6 @@ def identity(spec: Spec[S], limits: Limits) -> dict[str, object]:
     """Return the identity of a search. A saved search can be resumed only if the identities match.
 
     Some limits, such as the depth, are not part of the identity and may change.
-
-    Parameters:
-        spec, limits: the spec and the limits of the search.
     """
     return {
         "spec": spec.name,
@@ -59,8 +56,6 @@ def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str)
     """Check that the identity of a saved search equals the identity of the current search.
 
     Parameters:
-        found: the saved identity.
-        wanted: the identity of the current search.
         what: the beginning of the error message, for example "... contains a search".
 
     Raises:

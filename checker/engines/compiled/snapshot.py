@@ -27,7 +27,6 @@ class Snapshot:
         adjustments: what earlier attempts at the search have found out about the spec.
         initials: the number of initial states.
         counters: the counters of `kernel.append`.
-        progression: the position of the search.
     """
 
     adjustments: Adjustments

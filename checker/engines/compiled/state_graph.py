@@ -39,7 +39,6 @@ class PackedGraph(Generic[S]):
     """The graph of all states and steps.
 
     Attributes:
-        expander: contains all states.
         rows: the graph; see `graph_loops`.
         settled: for each state, whether no fairness condition is enabled in it.
         instances: the action instances of the steps; see `Caller.numbered`.
@@ -95,7 +94,6 @@ class PackedGraph(Generic[S]):
         """Return an action instance that leads from one state to another, preferably one whose action is fair.
 
         Parameters:
-            before, after: the states.
             quiet: whether to ignore perturbing actions.
         """
         labels = [label for target, label in self.steps(before) if target == after]

@@ -40,7 +40,6 @@ class Block:
         file: the path of the file relative to the folder of the `Storage`.
         first, bytes: the position of the block in the file, and its size in bytes.
         rows: the number of rows.
-        checksum: the CRC-32 of the block.
     """
 
     file: str
@@ -100,11 +99,7 @@ class LocalFiles:
 
 
 class RemoteFiles:
-    """A file system that pyarrow supports; see `Files`.
-
-    Parameters:
-        system: the file system of pyarrow.
-    """
+    """A file system that pyarrow supports; see `Files`."""
 
     def __init__(self, system: Any) -> None:
         from pyarrow import fs

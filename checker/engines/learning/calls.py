@@ -143,7 +143,6 @@ class Caller(Generic[S]):
         whole_because: the code that prevents a predicate from being divided, keyed by the tree of the predicate.
         seconds: for each tree, the seconds that its calls took in this process, except calls of actions that are not
             recorded.
-        purity: the purity checks.
         tuning: internal sizes and limits.
     """
 
@@ -375,7 +374,6 @@ class Caller(Generic[S]):
 
         Parameters:
             tree: the index of the action instance's decision tree.
-            row: the state.
         """
         state, instance = self._state(row), self.spec.instances[tree]
         if not (instance.action.drawn or self.tuning.in_order or True in self._looks_at_identity):
@@ -534,7 +532,6 @@ class Caller(Generic[S]):
 
         Parameters:
             row: the state before the step.
-            step: the changes that the step makes.
         """
         state: S = self.layout.state(self.row_after(row, step))
         return state
@@ -544,7 +541,6 @@ class Caller(Generic[S]):
 
         Parameters:
             row: the state before the step. It may lack the slots that were added after the row was created.
-            step: the changes that the step makes.
         """
         numbers = [*row, *[0] * (self.layout.slots - len(row))]
         for slot, number in step.items():

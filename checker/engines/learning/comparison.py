@@ -175,9 +175,6 @@ class Comparison(Generic[S]):
 def refuse_contradicted(tables: TransitionTables[S], traces: Iterable[Trace[S]]) -> None:
     """Raise an exception if calls on real states contradict a trace, so that a wrong trace is never reported.
 
-    Parameters:
-        traces: the traces that are about to be reported.
-
     Raises:
         NotRecorded: if a call contradicts a trace. The exception names the action instance or property.
     """

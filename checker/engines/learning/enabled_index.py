@@ -39,7 +39,6 @@ class EnabledIndex:
         packing: the packing, which defines the number of bits in each slot.
 
     Attributes:
-        packing: the packing for which the index was built.
         calls: the number of learned calls when the index was built.
         always: the set of instances that are not in `table`. They may be enabled in any state.
         pairs: for each pair, the first slot and its stride, the second slot and its stride, and the position in `table`

@@ -214,7 +214,6 @@ class Forest:
 
         Parameters:
             node: the position of the node, or `UNKNOWN` to create a node.
-            slot: the slot that the node reads.
             number: the index of the slot's value.
 
         Returns:

@@ -53,7 +53,6 @@ class Request(NamedTuple):
     Attributes:
         precision: for each decision tree, the precision with which to record calls; see `Caller`.
         apart: for each decision tree, whether calls are divided; see `Caller`.
-        jobs: the calls to make.
     """
 
     precision: list[Precision]
@@ -191,7 +190,6 @@ class Helpers:
 
         Parameters:
             tree: the index of the decision tree of the called function.
-            call: the reads and the result of the call.
             asked_at: for each tree, the precision that the request contained.
         """
         new_members = self.caller.layout.slots > len(self._known)

@@ -144,7 +144,6 @@ class Objects:
         """Decide before a state is expanded.
 
         Parameters:
-            now: the current statistics.
             levels: the number of states in each level, up to the level that is being expanded.
             found: the number of states of the next level that have been found.
 

@@ -129,7 +129,6 @@ class Learner(Generic[S]):
 
         Parameters:
             tree: the index of the action instance's decision tree.
-            row: the state.
         """
         self.tables.note_called(tree)
         return self.tables.caller.steps(tree, row)
@@ -154,7 +153,6 @@ class Learner(Generic[S]):
 
         Parameters:
             tree: the index of the function's decision tree.
-            row: the state.
             states: the number of states found so far.
 
         Returns:

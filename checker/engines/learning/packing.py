@@ -55,9 +55,6 @@ class Packing:
     def of_places(cls, sizes: Sequence[int], words: int, places: Sequence[tuple[int, int, int]]) -> Packing:
         """Return the packing with the given saved attributes.
 
-        Parameters:
-            sizes, words, places: the attributes with these names.
-
         Raises:
             ValueError: if a slot has too few bits, or two slots share bits.
         """
@@ -177,7 +174,6 @@ class Packing:
 
         Parameters:
             states: the states, packed with this packing; shape (states, words).
-            other: the new packing.
 
         Returns:
             The states, packed with the new packing.

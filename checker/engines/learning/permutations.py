@@ -45,7 +45,6 @@ class RowPermutations(Generic[S]):
 
     Parameters:
         layout: the layout, which defines the slots. Values and slots are added to it.
-        symmetry: the group.
 
     Attributes:
         targets: for each permutation, the slot to which each slot moves.

@@ -21,9 +21,6 @@ from leadline.checker.observing.layout import Layout
 class SlotHashes:
     """The hash of every value in every slot.
 
-    Parameters:
-        layout: the layout, which defines the slots.
-
     Attributes:
         table: the hashes of the values of each slot, in the order of their indices.
         base: for each slot, the position in `table` of its first value.

@@ -29,7 +29,6 @@ class Made:
     is a slot with a branch for each value.
 
     Parameters:
-        recorded_as: the precision with which the calls are recorded.
         slots: the number of slots. A call that iterated over a collection would have read a new member too.
 
     Attributes:
@@ -70,7 +69,6 @@ class SymmetricCaller(Caller[S]):
 
     Attributes:
         symmetry: the group.
-        permutations: the permutations of rows.
         trees: for each permutation and action instance, the instance that it makes of it.
     """
 

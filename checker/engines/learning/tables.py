@@ -292,9 +292,6 @@ class TransitionTables(Generic[S]):
         """Return the code of the leaf that stores the result of a call. Create the leaf if it does not exist.
 
         The outcomes of a new leaf must be packed by `pack` before `learn` adds a path to the leaf.
-
-        Parameters:
-            call: the reads and the result of the call.
         """
         if isinstance(call.gave, bool):
             return SHOWN if call.gave else NOT_SHOWN
@@ -341,7 +338,6 @@ class TransitionTables(Generic[S]):
         Parameters:
             tree: the index of the tree.
             rows: the state on which the function was called, or the states before and after a step.
-            call: the reads and the result of the call.
             leaf: the code of the leaf that stores the result; see `leaf_of`.
 
         Raises:
@@ -444,7 +440,6 @@ class TransitionTables(Generic[S]):
 
         Parameters:
             tree: the index of the decision tree of an action instance, a predicate on states, or the distance.
-            row: the state.
 
         Returns:
             The result; see `Call.gave`.
@@ -461,7 +456,6 @@ class TransitionTables(Generic[S]):
 
         Parameters:
             tree: the index of the action instance's decision tree.
-            row: the state.
         """
         leaf = self.forest.leaf(tree, row)
         if leaf is None:

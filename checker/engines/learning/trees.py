@@ -121,11 +121,7 @@ def leaf_of_step(pool, tree, values, after, place, word, shift, mask):
 
 @njit(inline="always")
 def unpack(states, index, values, word, shift, mask):
-    """Write the value indices of a packed state, one per slot, to `values`.
-
-    Parameters:
-        index: the index of the state in `states`.
-    """
+    """Write the value indices of a packed state, one per slot, to `values`."""
     for slot in range(len(word)):
         values[slot] = (states[index, word[slot]] >> shift[slot]) & mask[slot]
 
@@ -147,7 +143,6 @@ def fill_index(pair, trees, first_values, pool, dead, words, table):
         first_values: the number of values of the first slot.
         dead: for each leaf, whether it has no outcomes. At such a leaf, the action instance is not enabled.
         words: the number of 64-bit words in an entry of the table.
-        table: `EnabledIndex.table`.
     """
     _, stride, second, second_stride, base = pair
     for number in range(first_values):
@@ -166,7 +161,6 @@ def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
     """Find the leaves that the given states reach in consecutive trees.
 
     Parameters:
-        indices: the indices of the states in `states`.
         first_tree: the index of the first tree.
         codes: the codes of the leaves, or 0 where the path is not known (an output); shape (states, trees).
     """
@@ -183,7 +177,6 @@ def path_ends(indices, states, pool, word, shift, mask, ends):
     `ends` determines the number of trees.
 
     Parameters:
-        indices: the indices of the states in `states`.
         ends: the positions of the edges, or -1 where the path is not known (an output); shape (states, trees).
     """
     values = np.empty(len(word), np.int64)

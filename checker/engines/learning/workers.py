@@ -50,7 +50,6 @@ class Workers:
 
         Parameters:
             kernel: a function that releases the global interpreter lock.
-            arguments: for each call, a tuple of its arguments.
             alone: whether to make all calls in the current thread. This is faster if there is little work.
 
         Returns:

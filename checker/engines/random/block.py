@@ -19,7 +19,6 @@ class Block(Store):
 
     Parameters:
         instances: the number of action instances.
-        workers: the threads of the search.
         repacked: a function that is called with the old and the new packing when the states were repacked.
     """
 

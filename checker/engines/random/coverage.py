@@ -57,7 +57,6 @@ class WalkCoverage(Generic[S]):
         """Return the coverage of the search so far.
 
         Parameters:
-            sampled: the sample of distinct states.
             enabled: for each action instance, the number of times that it was enabled in a visited state.
             taken: for each action instance, the number of times that it was taken.
             new: for each action instance, the number of sampled states that it led to; see `StateSample.led_to`.

@@ -30,7 +30,6 @@ def _random(seed, walk, step, use):
     """Return a pseudorandom number from 0 to 2 ** 64 - 1 for one step of one walk.
 
     Parameters:
-        walk: the number of the walk.
         step: the number of steps taken before. For the state where the walk begins, it is -1.
         use: a number that distinguishes the random numbers for the same step.
     """

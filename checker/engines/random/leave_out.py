@@ -81,7 +81,6 @@ def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
     """Begin at the first state of a counterexample, and take the given steps until the property is violated.
 
     Parameters:
-        trace: the counterexample.
         choices: the steps to take. An action instance that is not enabled is skipped.
 
     Returns:
@@ -109,7 +108,6 @@ def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = TRIED) -> 
     same way. This is repeated until the counterexample no longer becomes shorter.
 
     Parameters:
-        trace: a counterexample.
         keep: a function that is called with the shortest counterexample so far, before each attempt to shorten it.
         most_tried: the approximate maximum number of steps to take in each round; see `TRIED`.
 
@@ -136,7 +134,6 @@ def shortest_among(visited: VisitedStates[S], properties: Iterable[Property]) ->
 
     Parameters:
         visited: the visited states. The traces may end one step beyond these states.
-        properties: the properties to evaluate.
 
     Returns:
         One shortest trace for each invariant that is violated and for each witness that is satisfied.

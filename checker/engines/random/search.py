@@ -155,7 +155,6 @@ def _result(walks: Walks[S], stop: Stop | None, most_steps: int) -> Result:
     """Return the result of a search that has ended.
 
     Parameters:
-        walks: the search.
         stop: the reason why the search ended early, or None if all walks were completed.
         most_steps: the maximum number of steps in a walk.
     """

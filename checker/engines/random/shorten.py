@@ -169,7 +169,6 @@ class _Shortening:
         """Shorten the traces of the given properties by leaving out steps, within the limits on time and memory.
 
         Parameters:
-            items: the properties.
             shorter: a function that shortens one trace by leaving out steps.
 
         Raises:
@@ -248,7 +247,6 @@ class _Shortening:
         out steps again.
 
         Parameters:
-            item: the property that the counterexample violates.
             most: the maximum number of states that these searches may visit in total.
 
         Raises:
@@ -314,7 +312,6 @@ def shorten_along(trace: Trace[S], most: int, search: Search, keep: Keep[S]) -> 
     counterexamples in state spaces that are too large to be searched from the initial states.
 
     Parameters:
-        trace: a counterexample.
         most: the maximum number of states that these searches may visit in total.
         search: a function that runs an exhaustive search.
         keep: a function that is called with each shorter counterexample.

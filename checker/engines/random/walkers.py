@@ -73,7 +73,6 @@ class Next(NamedTuple):
     """The next states of the states of a block, and what the search does with them.
 
     Attributes:
-        states: the packed next states.
         parents: for each next state, the index of its predecessor in the block.
         trees: for each next state, the index of the action instance that leads to it.
         hashes: for each next state, the hash of its content.
@@ -470,7 +469,6 @@ class Walks(Generic[S]):
         """Evaluate properties on the states of the store from index `first` on.
 
         Parameters:
-            first: the index of the first state.
             wanted: for each property, whether to evaluate it.
             inherit: whether all properties were evaluated on the predecessors of these states.
 
@@ -572,8 +570,6 @@ class Walks(Generic[S]):
         witness.
 
         Parameters:
-            item: the property.
-            places: the indices of the next states.
             parents, trees, hashes: see `Next`.
         """
         if len(places):
@@ -598,7 +594,6 @@ class Walks(Generic[S]):
         """Call the spec's functions to build a trace that violates an invariant or satisfies a witness.
 
         Parameters:
-            item: the property.
             path: the index of each step's action instance, and the hash of each state.
 
         Raises:

@@ -41,7 +41,6 @@ def sizes_for(sizes: list[int], packing: Packing) -> list[int]:
     """Return, for each slot, the number of values that a packing must have room for.
 
     Parameters:
-        sizes: the number of values of each slot.
         packing: the current packing. If the values fit into it, its own sizes are returned. Otherwise, the sizes are
             doubled to leave room for more values, unless the states would then need more words.
     """

@@ -39,7 +39,6 @@ class ExpandTask:
     Attributes:
         run: the data shared by all tasks of the run.
         revision: the revision number of the value numbering. The result must use this numbering.
-        parts: the states to expand.
         level: the level to which the next states belong.
         samples, steps_wanted: see `Worker.expand`.
     """
@@ -83,7 +82,6 @@ class KeepTask:
     Attributes:
         run, revision: see `ExpandTask`.
         shard: the index of the shard.
-        level: the level to which the next states belong.
         blocks: for each part of the previous level, a block of next states in this shard.
         wanted: for each predicate on states, the maximum number of states to report that violate its property or
             satisfy its witness.

@@ -40,7 +40,6 @@ class ShardStates:
     """The states of one shard that have been visited up to some level. Use `opened` to open this set.
 
     Parameters:
-        folder: the folder of the shard on this machine.
         words: the number of words of a packed state.
 
     Attributes:
@@ -115,7 +114,6 @@ def opened(
     """Open the set of a shard's visited states for a ``with`` block, which must add the states of one level.
 
     Parameters:
-        folder: the folder of the shard on this machine.
         level: the level whose states the ``with`` block adds. The set already contains the states of all previous
             levels.
         sizes, words: see `Packing`.
@@ -166,9 +164,6 @@ def scratch(run: str) -> Path:
 
     The folder is inside Spark's local folder, which Spark removes. If Spark has no local folder, it is inside a
     temporary folder.
-
-    Parameters:
-        run: the identifier of the run.
 
     Raises:
         LeadlineError: if Spark has no local folder, and the temporary folder belongs to another user.

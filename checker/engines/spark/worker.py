@@ -113,9 +113,6 @@ class Worker(Generic[S]):
     def agree(self, revision: int) -> Packing:
         """Switch to the given revision of the value numbering, which the driver has published.
 
-        Parameters:
-            revision: the revision of the value numbering.
-
         Returns:
             The packing of states for this numbering.
         """
@@ -216,7 +213,6 @@ class Worker(Generic[S]):
 
         Parameters:
             level: the columns of the states where the steps begin; see `expand`.
-            targets: the packed states of the next level.
 
         Returns:
             For each step, the index of the state where it begins, its action instance, and the index of its target.

@@ -59,7 +59,6 @@ class Finding:
     """A known bug in one of the two releases, and the effect of the upgrade on it.
 
     Attributes:
-        group: the effect of the upgrade on the bug.
         before, after: the decisions on whether the bug can occur before and after the upgrade.
         harm: a phrase that says what a violation of the bug's property means.
         concern: what a violation of the property means to a user.
@@ -99,13 +98,10 @@ class Advice:
     """The effects of an upgrade on the known bugs.
 
     Attributes:
-        before, after: the cluster before and after the upgrade.
-        settings: the settings from the given files.
         findings: the known bugs of the two releases, with the effect of the upgrade on each.
         rules: the replication rules that change. See `leadline.reports.kafka.advice.cluster.changed_rules`.
         searched: the number of replication bugs in the archive.
         unmodelled: the known replication bugs that are not modelled.
-        path: the steps of the upgrade.
         interrupted: true if the searches were interrupted.
     """
 
@@ -151,9 +147,6 @@ def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive
     clients.
 
     Parameters:
-        before, after: the cluster before and after the upgrade.
-        settings: the settings from the given files.
-        archive: the archive of bugs.
         decider: the object that decides which bugs the settings allow.
     """
     archive, findings = archive.of_family(REPLICATION), []

@@ -103,7 +103,6 @@ def clusters(before: str, after: str, settings: Settings) -> tuple[Cluster, Clus
 
     Parameters:
         before, after: the names of the releases, such as ``2.8``, ``3.6.1-zk``, ``kafka/4.0`` or ``4.1+elr=on``.
-        settings: the settings of the cluster before the upgrade.
 
     Raises:
         LeadlineError: if a release is unknown, if the settings do not determine the kind of controller or contradict

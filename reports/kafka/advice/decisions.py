@@ -60,7 +60,6 @@ class Decision:
     """A decision on whether a known bug can occur in a cluster.
 
     Attributes:
-        status: whether the bug can occur.
         reason: why the bug has this status. Empty if the archive's own search shows the bug, or if the release is not
             affected.
         command: the command that shows the bug or its absence, or an empty string.
@@ -83,7 +82,6 @@ class Decider:
     """Decides whether known bugs can occur in a cluster.
 
     Attributes:
-        archive: the archive of bugs.
         max_seconds: the time limit of each search, in seconds.
         show: a function that shows the progress of a search.
         interrupted: true if the user has interrupted a search. No further searches are then run.

@@ -117,7 +117,6 @@ class GroupAdvice:
 
     Attributes:
         before, after: the releases as the user wrote them. They are the same if there is no upgrade.
-        columns: the columns of both releases.
         findings: the known bugs that one of them has.
         interrupted: true if a search was interrupted.
     """
@@ -179,7 +178,6 @@ def advise_group(before: str, after: str, group: ConsumerGroup, archive: Archive
     Parameters:
         before, after: the releases, such as ``2.8.0``. They are the same if there is no upgrade.
         group: how the consumers are configured.
-        archive: the archive of bugs.
         decider: the object that searches.
 
     Raises:

@@ -49,8 +49,6 @@ class Found:
     """What searches of one configuration found in a mix.
 
     Attributes:
-        configuration: the name of the configuration.
-        command: the command that searches it.
         violated: the text of each cell with a violation, keyed by property.
         undecided: true if a cell is not decided.
     """
@@ -81,12 +79,7 @@ class Step:
 
 
 def steps_of(before: Cluster, after: Cluster, settings: Settings) -> tuple[Step, ...]:
-    """Return the steps of an upgrade, oldest first. None if both clusters run the same release.
-
-    Parameters:
-        before, after: the clusters.
-        settings: the settings from the given files.
-    """
+    """Return the steps of an upgrade, oldest first. None if both clusters run the same release."""
     old, new = before.column, after.with_features
     if before.version == after.version:
         return ()

@@ -23,7 +23,6 @@ class Entry:
     """A setting in a properties file.
 
     Attributes:
-        name: the name of the setting.
         value: the value, without surrounding white space.
         place: the file and line of the setting, such as ``server.properties:12``.
     """

@@ -48,7 +48,6 @@ class KnownSettings:
     """The names of Kafka's settings.
 
     Attributes:
-        broker, topic, producer: the names of the settings of brokers, topics and producers.
         prefixes: for brokers, topics and producers, the prefixes that also mark a name as one of their settings.
         abstract: the replication settings whose values the model does not need, each with the reason.
     """
@@ -69,8 +68,6 @@ class Remark:
     """A remark that says how the advice uses a setting.
 
     Attributes:
-        name: the name of the setting.
-        value: the value of the setting.
         place: the file and line of the setting.
         kind: ``used`` if the advice depends on the setting; ``abstract`` if it concerns replication, but the model
             does not need its value; ``unrelated`` if it does not concern replication; ``misplaced`` if it belongs to
@@ -108,7 +105,6 @@ class Settings:
             ``replica.selector.class``, ``inter.broker.protocol.version``, ``log.flush.interval.messages`` and
             ``replication.factor``, keyed by name.
         controllers: the kinds of controllers that the broker settings name, each with its place in the files.
-        remarks: a remark on each setting in the files.
     """
 
     given: Mapping[str, Given]

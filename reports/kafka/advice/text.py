@@ -17,7 +17,6 @@ class Section:
     """The text about a group of findings.
 
     Attributes:
-        title: the heading.
         findings: the bugs, by what they mean to a user.
         nothing: the sentence to show if there are no bugs.
     """

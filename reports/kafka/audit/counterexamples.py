@@ -67,7 +67,6 @@ def known(releases: ReleaseRange, tell: Callable[[str], None] = lambda title: No
     range, unless a trace of it is kept.
 
     Parameters:
-        releases: the range of releases.
         tell: a function that is called with the ticket of each bug before the search for the bug begins.
 
     Raises:

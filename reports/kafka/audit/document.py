@@ -48,7 +48,6 @@ def audit_page(title: str, result: AuditResult, examples: Sequence[Counterexampl
     """Return the HTML page of an audit.
 
     Parameters:
-        title: the title of the page.
         examples: the counterexamples that match the findings, whose traces the page shows.
     """
     chapters = [
@@ -69,7 +68,6 @@ def audit_document(
     """Return the document of an audit.
 
     Parameters:
-        title: the title of the document.
         examples: the counterexamples that match the findings. The first one is shown.
         most: the maximum numbers of partitions with errors and of notes, and of findings of one partition.
         links: the links to the traces of the counterexamples, keyed by title, if they are shown with the document.
