@@ -64,6 +64,7 @@ class ObservedCluster:
                 stages=stages,
             )
             self.cluster = stack.enter_context(cluster)
+            self.cluster.note = self.proxy.note
             self.proxy.attribute(self.cluster.pids)
             self.client = Client(self.definitions, ports.advertised)
             self.close = stack.pop_all().close

@@ -6,7 +6,7 @@ import base64
 import sys
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from types import TracebackType
@@ -35,6 +35,7 @@ from leadline.brokers.releases import BrokerRelease
 from leadline.model.disk.directory import read_log_directory
 from leadline.model.disk.files import LocalFiles
 from leadline.model.disk.metadata import Metadata, PartitionState, read_metadata
+from leadline.model.kafka.mixes import STAGES
 from leadline.model.kafka.rolls import NEW_LEVEL, NEW_RELEASE
 
 START_SECONDS = 120.0
@@ -80,6 +81,7 @@ class Cluster:
     Attributes:
         stages: how far each node is upgraded when it is next started, as an index into
             `leadline.model.kafka.mixes.STAGES`. A node without an entry runs `release`.
+        note: writes an event to the recording, if there is one.
 
     Raises:
         BrokerError: if the system is not Linux, or if Java does not accept the name of the folder.
@@ -112,6 +114,7 @@ class Cluster:
         self._processes: dict[Node, OwnedProcess] = {}
         self._starts: dict[Node, int] = {}
         self.stages = dict(stages or {})
+        self.note: Callable[..., None] = lambda event, **more: None
         self._writing: list[str] = []
 
     def __enter__(self) -> Cluster:
@@ -330,6 +333,8 @@ class Cluster:
         write_properties(properties, self._properties(node))
         if self.release.kraft:
             self._format(node)
+        if self.release.newer is not None and node != "zookeeper":
+            self.note("runs", node=node, stage=STAGES[self.stages.get(node, 0)])
         main = "org.apache.zookeeper.server.ZooKeeperServerMain" if node == "zookeeper" else "kafka.Kafka"
         self._processes[node] = self._run(node, self.log_file(node), main, str(properties))
 

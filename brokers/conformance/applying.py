@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from leadline.brokers.conformance.context import Context
 from leadline.brokers.conformance.controller import Told
 from leadline.brokers.conformance.frames import NEVER, NONE
 from leadline.brokers.conformance.metadata import applied_by, settings
-from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.brokers.conformance.partition import Announcement, PartitionRecording
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.errors import REFUSED, said
 from leadline.model.kafka.conformance.observer import Window
@@ -97,19 +97,31 @@ def left(context: Context, told: Told, broker: int, epoch: int) -> Iterator[Obse
 
 def setting_changes(context: Context) -> Iterator[Observation[Partition]]:
     """Yield the observations of an increase of `min.insync.replicas`, by the operator and then at each broker."""
-    read, raised = context.read, False
-    for each in sorted(settings(read), key=lambda each: each.frame.arrived):
+    raised = False
+    for each in sorted(settings(context.read), key=lambda each: each.frame.arrived):
         if not raised:
             raised = True
-            before = (other.frame.arrived for other in read.metadata if other.offset < each.offset)
-            earliest = min(max(before, default=0.0), each.frame.arrived)
-            yield context.make.min_isr_raised(Window(earliest, each.frame.arrived, (each.frame.number,)))
-        broker, passed = read.replica(each.frame.target), each.frame.passed
-        if broker is not None and passed is not None:
-            dies = context.processes.dies(broker, passed)
-            applied = applied_by(read, each.frame.target, each.offset, passed)
-            window = Window(passed, min(applied, dies), (each.frame.number,))
-            yield context.make.setting_applied(window, broker, optional=applied >= dies)
+            yield context.make.min_isr_raised(written(context, each))
+        yield from at_broker(context, each, context.make.setting_applied)
+
+
+def written(context: Context, record: Announcement) -> Window:
+    """Return the period in which the controller wrote a record of the metadata log, by its first arrival."""
+    before = (other.frame.arrived for other in context.read.metadata if other.offset < record.offset)
+    arrived = record.frame.arrived
+    return Window(min(max(before, default=0.0), arrived), arrived, (record.frame.number,))
+
+
+def at_broker(
+    context: Context, record: Announcement, observation: Callable[..., Observation[Partition]], *values: object
+) -> Iterator[Observation[Partition]]:
+    """Yield the observation that a broker applies a record of the metadata log, if the record reaches it."""
+    broker, passed = context.read.replica(record.frame.target), record.frame.passed
+    if broker is not None and passed is not None:
+        dies = context.processes.dies(broker, passed)
+        applied = applied_by(context.read, record.frame.target, record.offset, passed)
+        window = Window(passed, min(applied, dies), (record.frame.number,))
+        yield observation(window, broker, *values, optional=applied >= dies)
 
 
 def directories_assigned(context: Context) -> Iterator[Observation[Partition]]:

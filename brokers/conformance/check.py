@@ -12,6 +12,7 @@ from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.checker.conformance import UNCOUNTED, Answer, Conformance, Limits, Observation, follow, uncut
 from leadline.model.kafka.conformance.following import FollowedRelease, as_brokers_do, forget
 from leadline.model.kafka.conformance.window import cut
+from leadline.model.kafka.mixes import Mix
 from leadline.model.kafka.releases import Column
 from leadline.model.kafka.state import Partition
 
@@ -24,13 +25,13 @@ class Checked:
     """The result of checking a recording against the spec of a release.
 
     Attributes:
-        column: the release whose spec was used.
+        column: the release or the mix whose spec was used.
         conformance: the result of checking the observations.
         observations: the number of observations in the recording.
         notes: the number of ignored frames and events, keyed by kind.
     """
 
-    column: Column
+    column: Column | Mix
     conformance: Conformance[Partition]
     observations: int
     notes: Mapping[str, int]
@@ -38,7 +39,7 @@ class Checked:
 
 def check(
     read: PartitionRecording,
-    column: Column,
+    column: Column | Mix,
     limits: Limits | None = None,
     *,
     keeps_logs: bool = True,
@@ -48,7 +49,7 @@ def check(
 
     Parameters:
         read: the recording of the partition.
-        column: the release.
+        column: the release or the mix.
         keeps_logs: whether the states in the result contain whole logs. If false, checking a recording with many
             records takes less time and memory. See `leadline.model.kafka.conformance.window`.
         without: the name of an action to omit from the spec, or an empty string.
@@ -76,11 +77,11 @@ class Checks:
         self._read, self._limits, self._keeps_logs = read, limits or Limits(), keeps_logs
         self._known: list[tuple[FollowedRelease, Checked]] = []
 
-    def check(self, column: Column, without: str = "") -> Checked:
+    def check(self, column: Column | Mix, without: str = "") -> Checked:
         """Return the result for a release.
 
         Parameters:
-            column: the release.
+            column: the release or the mix.
             without: the name of an action to omit from the spec, or an empty string.
 
         Raises:

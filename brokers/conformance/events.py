@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from leadline.brokers.conformance import applying, kraft, zookeeper
+from leadline.brokers.conformance import applying, kraft, upgrading, zookeeper
 from leadline.brokers.conformance.clients import ACKS, consumed, produced
 from leadline.brokers.conformance.context import Context, Group
 from leadline.brokers.conformance.decisions import decided
@@ -30,20 +30,21 @@ from leadline.brokers.conformance.not_followed import NotFollowed, expecting_the
 from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.brokers.conformance.processes import read_processes
 from leadline.checker.conformance import Observation
-from leadline.model.kafka.conformance.following import FollowedRelease, followed_release
+from leadline.model.kafka.conformance.following import FollowedRelease, followed_release, rules_of
 from leadline.model.kafka.conformance.observations import Observations
+from leadline.model.kafka.mixes import Mix
 from leadline.model.kafka.releases import Column
 from leadline.model.kafka.state import Partition
 
 UNCLEAN = 1
 
 
-def release_of(read: PartitionRecording, column: Column, without: str = "") -> FollowedRelease:
+def release_of(read: PartitionRecording, column: Column | Mix, without: str = "") -> FollowedRelease:
     """Return a release with the configuration of a recorded partition.
 
     Parameters:
         read: the part of the recording that is about the partition.
-        column: the release.
+        column: the release or the mix.
         without: the name of an action to omit from the spec, or an empty string.
     """
     least = read.configs.get("min.insync.replicas") or "1"
@@ -55,7 +56,7 @@ def release_of(read: PartitionRecording, column: Column, without: str = "") -> F
         configuration["unclean_leader_election"] = unclean == "true"
     if any(f.api == "ElectLeaders" and f.request and f.body.get("ElectionType") == UNCLEAN for f in read.frames):
         configuration["unclean_elections"] = -1
-    if not column.protocol().forgets_newer_proposals:
+    if not any(rules.forgets_newer_proposals for rules in rules_of(column)):
         configuration.pop("late_records", None)  # when a leader applies the record makes no difference
     acks = read.acks & ACKS.keys()
     if len(acks) == 1:
@@ -89,7 +90,8 @@ class Events:
         leader = read.replica(first.leader)
         if leader is None:
             raise NotFollowed("the partition has no leader when the recording begins")
-        self.beginning: Partition = release.beginning(leader, read.isr(list(first.isr)))
+        stages = upgrading.stages_at(read, release, first.passed) if isinstance(release.column, Mix) else ()
+        self.beginning: Partition = release.beginning(leader, read.isr(list(first.isr)), stages)
         processes = read_processes(read)
         if read.kraft:
             kraft.note_early_starts(read, processes)
@@ -107,6 +109,8 @@ class Events:
             rare = [*learned(context, self._first_fetches), *decided(context)]
             if read.kraft:
                 rare += [*applying.setting_changes(context), *applying.directories_assigned(context)]
+            if isinstance(self.release.column, Mix):
+                rare += upgrading.upgraded(context)
             others = [*asked(context, self._first_fetches), *lived(context)]
             followers = [_in_order(fetched(context, follower)) for follower in range(len(read.assignment))]
             clients = [_in_order(produced(context)), _in_order(consumed(context))]

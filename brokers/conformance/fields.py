@@ -19,6 +19,7 @@ _EVENTS = {
     "killed": ("node",),
     "terminated": ("node",),
     "started": ("node",),
+    "runs": ("node", "stage"),
     "log_cut": ("node", "topic", "partition", "to_offset"),
     "checkpoint_set": ("node", "topic", "partition", "high_watermark"),
 }

@@ -9,6 +9,7 @@ from leadline.brokers.conformance import zookeeper
 from leadline.brokers.conformance.context import Context
 from leadline.brokers.conformance.frames import NEVER
 from leadline.brokers.conformance.processes import Life
+from leadline.brokers.conformance.upgrading import stage_at
 from leadline.brokers.messages.shutdown import asks_to_stop
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.observer import Window
@@ -24,11 +25,13 @@ def lived(context: Context) -> Iterator[Observation[Partition]]:
         for number, life in enumerate(lives):
             if number:
                 fenced = context.unfenced(broker, life) is not None
-                yield make.restarted(Window(*life.begun), broker, early=life.early is not None, fenced=fenced)
+                stage = stage_at(context, broker, life.begun[1])
+                yield make.restarted(Window(*life.begun), broker, stage, early=life.early is not None, fenced=fenced)
             if life.early is not None:
                 ended = lives[number - 1].ended
                 fenced = _is_fenced(context, broker, ended, life.early)
-                yield make.started(Window(ended, life.early), broker, fenced=fenced)
+                stage = stage_at(context, broker, life.early)
+                yield make.started(Window(ended, life.early), broker, stage, fenced=fenced)
             yield from _lost_directory(context, broker, life)
             again = lives[number + 1].up if number + 1 < len(lives) else NEVER
             if read.kraft and life.kill is None and life.ended < NEVER:

@@ -37,10 +37,15 @@ def settings(read: PartitionRecording) -> Iterator[Announcement]:
     """Yield the records that change `min.insync.replicas` of the topic after the partition was created, once for each
     broker that received them.
     """
-    created = min((each.offset for each in read.metadata if each.name == "PartitionRecord" and each.body), default=0)
+    created = created_at(read)
     for each in read.metadata:
         if each.name == "ConfigRecord" and each.body and each.offset > created:
             yield each
+
+
+def created_at(read: PartitionRecording) -> int:
+    """Return the offset of the record of the metadata log that creates the partition."""
+    return min((each.offset for each in read.metadata if each.name == "PartitionRecord" and each.body), default=0)
 
 
 def bounds_of(read: PartitionRecording) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from leadline.brokers.messages.topics import number_of, partitions_in, topics_in
 from leadline.brokers.recording import Recording
 from leadline.model.kafka.conformance.errors import DONE, said
 from leadline.model.kafka.conformance.seen import NO_SUCH_EPOCH
+from leadline.model.kafka.mixes import STAGES
 
 WRITES = ("create", "create2", "multi", "setData")
 """The names of requests that write to ZooKeeper."""
@@ -123,6 +124,21 @@ class PartitionRecording:
     def is_mine(self, body: Body) -> bool:
         """Return whether a record of the metadata log is about the partition."""
         return body.get("TopicId") in self.topic_ids and body.get("PartitionId") == self.partition
+
+    def stage_of(self, node: object, at: float) -> int:
+        """Return the stage of a broker or the controller of a mix of releases at a time, as the run says that has
+        started it.
+
+        Raises:
+            NotFollowed: if the recording does not say this.
+        """
+        said = (each for each in self.events if (each["event"], each["node"]) == ("runs", node) and each["time"] <= at)
+        last = max(said, key=lambda each: float(each["time"]), default=None)
+        if last is None or last["stage"] not in STAGES:
+            raise NotFollowed(
+                f"{self.path}: no event 'runs' says which release node {node} runs: see brokers/recording.md"
+            )
+        return STAGES.index(last["stage"])
 
     def isr(self, ids: list[int]) -> frozenset[int]:
         """Convert the broker ids in an ISR to the broker numbers of the model."""

@@ -246,7 +246,7 @@ def _read_metadata(read: PartitionRecording, frame: Seen) -> None:
     for offset, epoch, name, body in metadata_of(frame.body):
         partition = read.is_mine(body)
         broker = read.replica(body.get("BrokerId")) is not None
-        setting = name == "ConfigRecord" and _is_min_isr_of(read, body)
+        setting = name == "FeatureLevelRecord" or (name == "ConfigRecord" and _is_min_isr_of(read, body))
         read.metadata.append(
             Announcement(without_body, offset, epoch, name, dict(body) if partition or broker or setting else {})
         )

@@ -14,7 +14,7 @@ from tests.suite.samples import EVERY
 PAGE = Path(__file__).parents[2] / "reports" / "pages" / "confirmed.md"
 
 
-ALL = sorted(RECORDINGS.rglob("*.jsonl"))
+ALL = sorted(path for path in RECORDINGS.rglob("*.jsonl") if path.parent.name != "mixes")
 QUICK = "KAFKA-13141-2.8.2", "KAFKA-15495-4.0.2", "KIP-106-0.11.0.3", "walk-4.1.1"
 
 

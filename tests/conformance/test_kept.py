@@ -80,7 +80,7 @@ def test_a_leader_keeps_what_it_knows_of_its_followers(tmp_path: Path) -> None:
     read = read_partition(read_recording(written.save(tmp_path / "run.jsonl")), "t", 0)
     checks = Checks(read)
     kept = checks.check(column("0.10.2"))
-    forgotten = checks.check(kept.column.with_rules({"follower_leos": "forgotten"})).conformance
+    forgotten = checks.check(column("0.10.2").with_rules({"follower_leos": "forgotten"})).conformance
     assert (kept.conformance.answer, forgotten.answer) == (Answer.CONFORMS, Answer.REJECTED)
     assert forgotten.rejection is not None
     assert "broker 0 acknowledges the records below offset 1" in forgotten.rejection.observation.label

@@ -24,6 +24,7 @@ from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.reading import partitions_of, read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer
+from leadline.model.kafka.mixes import mix_of
 from leadline.model.kafka.releases import column_of
 from tests.conformance.test_recordings import RECORDINGS
 
@@ -182,7 +183,7 @@ def is_noticed(lines: list[str], number: Number, release: str, partition: int, f
     part[last] += 1
     changed = [*lines[: number.line], json.dumps(line), *lines[number.line + 1 :]]
     file.write_text("\n".join(changed) + "\n", encoding="utf-8")
-    column = column_of(release)
+    column = mix_of(release) if ".." in release else column_of(release)
     assert column is not None
     try:
         read = read_partition(read_recording(file), "t", partition)

@@ -70,9 +70,9 @@ def test_releases_differ_in_what_was_read_only() -> None:
     changed = column("0.11").with_rules({"truncation": "high-watermark"})
     old, new = followed_release(changed, 2), followed_release(column("0.11"), 2)
     assert old.does_the_same(new)
-    assert not old.protocol.in_flight
+    assert not old.rules[0].in_flight
     assert old.does_the_same(new)
-    assert old.protocol.asks_about is not new.protocol.asks_about
+    assert old.rules[0].asks_about is not new.rules[0].asks_about
     assert not old.does_the_same(new)
     assert not new.does_the_same(followed_release(column("0.11"), 3))
 

@@ -11,6 +11,7 @@ import pytest
 from leadline.checker.conformance import Answer, Limits, Observation, follow
 from leadline.checker.state import without_history
 from leadline.model.kafka.conformance.following import FollowedRelease, forget
+from leadline.model.kafka.mixes import Mix, mix_of
 from leadline.model.kafka.releases import RELEASES, Column
 from leadline.model.kafka.state import Partition
 from tests.conformance.walks import KINDS, beginning, changed, recorded, release, walk
@@ -23,8 +24,11 @@ def followed(of: FollowedRelease, observations: list[Observation[Partition]]) ->
     return result.answer
 
 
-@pytest.mark.parametrize("column", RELEASES, ids=lambda column: column.name)
-def test_walks_of_every_release_conform(column: Column) -> None:
+MIXES = [mix_of(f"kafka/{pair}") for pair in ("0.10.2..0.11", "2.1..2.7", "2.7..2.8.1", "2.8..3.9-zk", "3.9..4.3")]
+
+
+@pytest.mark.parametrize("column", [*RELEASES, *MIXES], ids=lambda column: column.name)
+def test_walks_of_every_release_conform(column: Column | Mix) -> None:
     of = release(column)
     rng = random.Random(column.name)
     steps = walk(of, STEPS, rng)

@@ -15,7 +15,7 @@ from leadline.brokers.recording import read_recording
 
 OF_THE_CONTROLLER = {
     *("TopicRecord", "PartitionRecord", "PartitionChangeRecord", "BrokerRegistrationChangeRecord"),
-    "ConfigRecord",
+    *("ConfigRecord", "FeatureLevelRecord"),
 }
 WITHOUT_THE_PARTITION = {"BrokerRegistration", "ControlledShutdown", "ElectLeaders"}
 LEFT_OUT = {

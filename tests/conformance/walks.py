@@ -13,6 +13,7 @@ from leadline.model.kafka.conformance.following import FollowedRelease, followed
 from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.conformance.projection import Taken, seen
 from leadline.model.kafka.messages import FetchRequest, FetchResponse
+from leadline.model.kafka.mixes import Mix
 from leadline.model.kafka.releases import Column
 from leadline.model.kafka.state import Partition
 from leadline.model.log import Record
@@ -29,17 +30,21 @@ RARE = {
 }
 """How often actions are taken, relative to others."""
 
-NOT_WALKED = {"begin_shutdown", "stop", "delay_fetch", "handle_late_fetch", "update_min_insync_replicas"}
-"""Steps of which nothing, or too little, is seen as long as nothing follows from them."""
+NOT_WALKED = {
+    *("begin_shutdown", "stop", "delay_fetch", "handle_late_fetch", "update_min_insync_replicas"),
+    *("restart_as", "controller_becomes", "change_level"),
+}
+"""Steps of which nothing, or too little, is seen as long as nothing follows from them, and those of upgrades."""
 
 
-def release(column: Column, **more: Any) -> FollowedRelease:
+def release(column: Column | Mix, **more: Any) -> FollowedRelease:
     """Return a release without shutdowns, in which no broker handles a response of an earlier epoch."""
     return followed_release(column, BROKERS, shutdowns=0, late_responses=0, acks="all", **more)
 
 
 def beginning(followed: FollowedRelease) -> Partition:
-    return followed.beginning(0, frozenset(range(BROKERS)))
+    """Return the first state. In a mix, broker 1 and the controller run the new release."""
+    return followed.beginning(0, frozenset(range(BROKERS)), (0, 1, 0, 1))
 
 
 def walk(followed: FollowedRelease, length: int, rng: random.Random) -> list[Taken]:

@@ -101,6 +101,7 @@ def confirmed_by(path: Path) -> Confirmed:
     if report.own is None or report.own.conformance.answer is not Answer.CONFORMS:
         raise LeadlineError(f"{path} does not conform to the model of its release")
     read, column = report.read, report.own.column
+    assert isinstance(column, Column)
     rules = [rule.rule for rule in report.rules if rule.confirmed]
     checks = Checks(read, keeps_logs=False)
     checks.check(column)

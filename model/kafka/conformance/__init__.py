@@ -3,8 +3,8 @@
 - `following` prepares a spec: it removes the bounds, and finds the hidden steps, which leave no network frame in a
   recording.
 - `observer` and `seen` define what all kinds of observations share.
-- `fetches`, `epochs`, `decisions`, `isr`, `metadata_log`, `clients` and `failures` convert each kind of frame and event
-  to an observation of the model. `observations` joins them.
+- `fetches`, `epochs`, `decisions`, `isr`, `metadata_log`, `clients`, `failures` and `upgrades` convert each kind of
+  frame and event to an observation of the model. `observations` joins them.
 - `window` cuts the beginning of logs out of states, so that memory does not grow with a recording.
 - `words` describes states in words, for explanations.
 

@@ -85,7 +85,7 @@ class ClientObservations(Observer):
                 return [state]
             if reason == FEW_IN_SYNC:
                 replica = state.replicas[leader]
-                too_small = len(replica.isr) < self.release.protocol.min_isr(replica, state.bounds)
+                too_small = len(replica.isr) < state.rules_of(leader).min_isr(replica, state.bounds)
                 return [state] if state.believes_to_lead(leader) and too_small else []
             return [state] if not state.believes_to_lead(leader) else []
 

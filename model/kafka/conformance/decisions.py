@@ -10,6 +10,7 @@ import attrs
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.broker import ACTIVE, FENCED
+from leadline.model.kafka.conformance.following import controller_of
 from leadline.model.kafka.conformance.observer import Observer, Window
 from leadline.model.kafka.conformance.words import broker_in_words, listed, quorum_in_words
 from leadline.model.kafka.controller import build, leaving, led_again
@@ -107,7 +108,7 @@ class DecisionObservations(Observer):
         def is_so(state: Partition) -> bool:
             quorum = state.quorum
             led = quorum.leader == leader and epoch in (None, quorum.epoch) and quorum.isr == isr
-            return led and are_eligible(quorum, elr) and are_replicas(state, assignment)
+            return led and are_eligible(state, elr) and are_replicas(state, assignment)
 
         def was_so(state: Partition) -> bool:
             same_order = assignment is None or state.assignment.replicas == assignment.replicas
@@ -115,7 +116,7 @@ class DecisionObservations(Observer):
 
         def controlled(state: Partition) -> Iterator[tuple[str, Partition]]:
             yield from self._controlled(state, may_shut_down, asked_by)
-            if assigned and state.quorum.elr and self.release.protocol.clears_elr_on_assignment:
+            if assigned and state.quorum.elr and state.protocol.clears_elr_on_assignment:
                 cleared = attrs.evolve(state.quorum, elr=frozenset())
                 yield "assign_directory", attrs.evolve(state, quorum=cleared)
             if assignment is not None:
@@ -175,7 +176,7 @@ class DecisionObservations(Observer):
                     for after in self.release.take(name, state, broker):
                         yield name, after
                         yield from self._elected_uncleanly(after)
-        if self.release.column.controller == ZOOKEEPER and not self.release.protocol.has_elr:
+        if controller_of(self.release.column) == ZOOKEEPER and not state.protocol.has_elr:
             yield from self._failed_together(state)
 
     def _failed_together(self, state: Partition) -> Iterator[tuple[str, Partition]]:
@@ -246,16 +247,18 @@ class DecisionObservations(Observer):
         return self._made(window, label, apply, why, name, optional=optional)
 
 
-def are_eligible(quorum: Quorum, wanted: tuple[frozenset[int], ...] | None) -> bool:
-    """Return whether a quorum has the given ELR and last known leader. If `wanted` is None, return True.
+def are_eligible(state: Partition, wanted: tuple[frozenset[int], ...] | None) -> bool:
+    """Return whether a partition has the given ELR and last known leader. If `wanted` is None, return True.
 
-    If a record names no last known leader, or several, no broker is elected because it is the last known leader.
+    If a record names no last known leader, or several, no broker is elected because it is the last known leader. In a
+    cluster without ELR, records keep the last one from the time before it was lowered, and no broker is elected so.
     """
     if wanted is None:
         return True
-    (elr, last), known = wanted, quorum.last_known_leader
+    (elr, last), known = wanted, state.quorum.last_known_leader
     named = last if len(last) == 1 else frozenset()
-    return quorum.elr == elr and (frozenset() if known is None else frozenset({known})) == named
+    same_leader = (frozenset() if known is None else frozenset({known})) == named or not state.protocol.has_elr
+    return state.quorum.elr == elr and same_leader
 
 
 def are_replicas(state: Partition, wanted: Assignment | None) -> bool:

@@ -9,6 +9,7 @@ import attrs
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.broker import ACTIVE, FENCED
 from leadline.model.kafka.conformance.observer import Observer, Window
+from leadline.model.kafka.conformance.upgrades import at_stage
 from leadline.model.kafka.conformance.words import broker_in_words, quorum_in_words
 from leadline.model.kafka.controller import led_again
 from leadline.model.kafka.crash import registered, started, was_noticed
@@ -73,17 +74,19 @@ class FailureObservations(Observer):
         return self._made(window, label, apply, lambda state: broker_in_words(state, broker), *done, optional=optional)
 
     def restarted(
-        self, window: Window, broker: int, *, early: bool = False, fenced: bool = False
+        self, window: Window, broker: int, stage: int = 0, *, early: bool = False, fenced: bool = False
     ) -> Observation[Partition]:
         """A broker starts again, and registers. `early` is true if another observation shows that it has `started`
-        before, and `fenced` if another one shows that the controller unfences it later (KRaft).
+        before, and `fenced` if another one shows that the controller unfences it later (KRaft). In a mix, `stage` is
+        the stage that it has when it starts.
         """
 
         def why(state: Partition) -> str:
             running = f"broker {broker} is running already; " if state.replicas[broker].up else ""
             return f"{running}{broker_in_words(state, broker)}; {quorum_in_words(state.quorum)}"
 
-        def apply(state: Partition) -> Iterable[Partition]:
+        def apply(down: Partition) -> Iterable[Partition]:
+            state = at_stage(down, broker, stage)
             restarted = [] if early else self.release.take("restart", state, broker)
             if state.replicas[broker].up != early or not (early or restarted):
                 return []
@@ -94,15 +97,16 @@ class FailureObservations(Observer):
 
         return self._made(window, f"broker {broker} registers after a start", apply, why, "restart")
 
-    def started(self, window: Window, broker: int, *, fenced: bool) -> Observation[Partition]:
+    def started(self, window: Window, broker: int, stage: int = 0, *, fenced: bool) -> Observation[Partition]:
         """A broker starts again, and fetches before the controller lets it register (KRaft). To the controller, its
-        earlier run is fenced, or has not ended. `fenced` is true if it is certainly fenced.
+        earlier run is fenced, or has not ended. `fenced` is true if it is certainly fenced. `stage` is as in
+        `restarted`.
         """
 
         def apply(state: Partition) -> Iterator[Partition]:
             if state.replicas[broker].up:
                 return
-            up = started(state, broker)
+            up = started(at_stage(state, broker, stage), broker)
             if not fenced:
                 yield up
             if was_noticed(state, broker):

@@ -8,6 +8,7 @@ import attrs
 
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.errors import NEWER_EPOCH, NOT_LEADING, NOT_TOLD, OLDER_EPOCH, named, said
+from leadline.model.kafka.conformance.following import controller_of
 from leadline.model.kafka.conformance.observer import Observer, Window
 from leadline.model.kafka.conformance.seen import (
     UNKNOWN,
@@ -108,11 +109,11 @@ class FetchObservations(Observer):
             replica, reason = state.replicas[seen.leader], said("Fetch", error)
             if not replica.up or (may_have_no_leader and reason in (NOT_LEADING, OLDER_EPOCH)):
                 return replica.up
-            if reason == NOT_TOLD and self.release.column.controller == ZOOKEEPER:
+            if reason == NOT_TOLD and controller_of(self.release.column) == ZOOKEEPER:
                 return True  # a leader answers this until its metadata cache has the topic, from UpdateMetadata
             if reason in (NOT_LEADING, NOT_TOLD):
                 return not state.believes_to_lead(seen.leader)
-            if seen.epoch is None or self._is_never_fenced(seen):
+            if seen.epoch is None or self._is_never_fenced(state, seen):
                 return False
             if reason == OLDER_EPOCH:
                 return replica.epoch > seen.epoch
@@ -170,7 +171,7 @@ class FetchObservations(Observer):
             return False
         if seen.epoch not in (UNKNOWN, message.epoch):
             return False
-        sends = self.release.protocol.sends_last_epoch is not nothing
+        sends = state.rules_of(seen.follower).sends_last_epoch is not nothing
         if not seen.names_last_epoch or not sends:
             return (seen.last_epoch is None or not seen.names_last_epoch) and message.last_epoch is None
         return message.last_epoch == seen.last_epoch or _from_an_empty_epoch(state, message, seen)
@@ -204,21 +205,21 @@ class FetchObservations(Observer):
     def _sent_again(self, state: Partition, seen: SeenFetch) -> Partition:
         """Return the state in which a follower that has since moved on still has its earlier request in flight."""
         epoch = state.replicas[seen.leader].epoch if seen.epoch is None else seen.epoch
-        sends = self.release.protocol.sends_last_epoch is not nothing
+        sends = state.rules_of(seen.follower).sends_last_epoch is not nothing
         request = FetchRequest(seen.leader, epoch, seen.offset, seen.last_epoch if sends else None)
         replica = state.replicas[seen.follower]
         log = replica.log if replica.log.end_offset == seen.offset else _log_of(seen.offset)
         return state.with_replica(seen.follower, attrs.evolve(replica, in_flight=request, log=log))
 
-    def _is_never_fenced(self, seen: SeenFetch) -> bool:
+    def _is_never_fenced(self, state: Partition, seen: SeenFetch) -> bool:
         """Return whether the leader does not know the epoch of a request, although the request has one."""
-        return seen.in_session and not self.release.protocol.keeps_session_epochs
+        return seen.in_session and not state.rules_of(seen.leader).keeps_session_epochs
 
     def _accepts(self, state: Partition, seen: SeenFetch) -> bool:
         """Return whether a leader accepts the epoch of the request in flight."""
-        request, own = state.replicas[seen.follower].in_flight, state.replicas[seen.leader].epoch
-        known = isinstance(request, FetchRequest) and not self._is_never_fenced(seen)
-        return not known or self.release.protocol.accepts(own, request.epoch)  # type: ignore[union-attr]
+        request = state.replicas[seen.follower].in_flight
+        known = isinstance(request, FetchRequest) and not self._is_never_fenced(state, seen)
+        return not known or state.accepts(seen.leader, seen.follower, request.epoch)  # type: ignore[union-attr]
 
     def _handled(self, state: Partition, seen: SeenFetch) -> Iterator[Partition]:
         if not self._accepts(state, seen):
@@ -234,12 +235,13 @@ class FetchObservations(Observer):
         high watermark yet. It has the high watermark from before the leader counted the request (KIP-392, 2.4.0:
         `ReplicaManager.fetchMessages`, `followerNeedsHwUpdate`). In the model, a request without records waits.
         """
-        told, protocol = before.replicas[seen.leader].high_watermark, self.release.protocol
+        told, serves = before.replicas[seen.leader].high_watermark, before.rules_of(seen.leader).followers_serve
         follower = after.replicas[seen.follower]
         message = follower.in_flight
-        if not isinstance(message, FetchResponse) or message.records or not protocol.followers_serve:
+        if not isinstance(message, FetchResponse) or message.records or not serves:
             return
-        if message.high_watermark != told and protocol.learns(seen.offset, told) != follower.high_watermark:
+        learned = before.rules_of(seen.follower).learns(seen.offset, told)
+        if message.high_watermark != told and learned != follower.high_watermark:
             earlier = attrs.evolve(follower, in_flight=attrs.evolve(message, high_watermark=told))
             yield after.with_replica(seen.follower, earlier)
 
@@ -281,14 +283,14 @@ class FetchObservations(Observer):
         flight.
         """
         follower = state.replicas[seen.follower]
-        request, protocol = follower.in_flight, self.release.protocol
+        request, protocol = follower.in_flight, state.rules_of(seen.leader)
         if not isinstance(answer, SeenRecords) or answer.records or not isinstance(request, FetchRequest):
             return
         if not state.believes_to_lead(seen.leader) or not self._accepts(state, seen):
             return
         for base in (state, *self.release.take("park_fetch", state, seen.leader, seen.follower)):
             replica = base.replicas[seen.leader]
-            learned = protocol.learns(request.offset, answer.high_watermark)
+            learned = state.rules_of(seen.follower).learns(request.offset, answer.high_watermark)
             at_the_end = seen.offset == replica.log.end_offset and replica.high_watermark == answer.high_watermark
             diverges = protocol.diverges(replica, request, protocol.end_of_epoch) is not None
             if at_the_end and not diverges and learned == follower.high_watermark:

@@ -1,5 +1,5 @@
-"""A release without bounds, against which recordings are checked. It has an initial state, and hidden steps, which
-leave no frame in a recording.
+"""A release, or a mix of two, without bounds, against which recordings are checked. It has an initial state, and hidden
+steps, which leave no frame in a recording.
 
 Searches need bounds and history, but recordings have neither. Perturbations have no limit here, except late fetch
 requests and unclean elections that an operator requests, because a recording contains the frames of these requests.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import attrs
@@ -23,8 +23,11 @@ from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
 from leadline.model.kafka.broker import Registration, Replica
 from leadline.model.kafka.controller import apply_setting, raise_min_insync_replicas
 from leadline.model.kafka.messages import Diverging
+from leadline.model.kafka.mixes import Mix
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.releases import KRAFT, Column
+from leadline.model.kafka.rolls import ACTIONS as CHANGES
+from leadline.model.kafka.rolls import Rolling, Upgrade
 from leadline.model.kafka.state import NOT_KEPT, Partition
 from leadline.model.quorum import Quorum, Request
 
@@ -52,13 +55,29 @@ _NO_LIMITS = {
 }
 
 
-def as_brokers_do(column: Column) -> Column:
+def as_brokers_do(column: Column | Mix) -> Column | Mix:
     """Return a release with ``min_isr_setting=later``, which all brokers with KRaft have. The specs of releases before
     3.7 omit this behaviour, unless it is asked for.
     """
+    if isinstance(column, Mix):
+        return Mix(*map(_as_brokers_do, (column.old, column.new)))
+    return _as_brokers_do(column)
+
+
+def _as_brokers_do(column: Column) -> Column:
     if column.controller != KRAFT or "min_isr_setting" in column.changed:
         return column
     return attrs.evolve(column, values={**column.values, "min_isr_setting": "later"})
+
+
+def rules_of(column: Column | Mix) -> tuple[Protocol, ...]:
+    """Return the rules of a release or, for a mix, those at each of its stages."""
+    return column.stages if isinstance(column, Mix) else (column.protocol(),)
+
+
+def controller_of(column: Column | Mix) -> str:
+    """Return the kind of controller of a release or a mix."""
+    return (column.old if isinstance(column, Mix) else column).controller
 
 
 class _ReadRules:
@@ -78,37 +97,36 @@ class _ReadRules:
 
 @attrs.frozen(eq=False)
 class FollowedRelease:
-    """The actions of a release, without bounds.
+    """The actions of a release or a mix, without bounds.
 
     Attributes:
-        column: the release.
+        column: the release or the mix.
         bounds: the configuration, without limits.
         without: the name of an action to leave out, or an empty string.
-        protocol: the rules of the release. They note which of them are read.
+        rules: the rules of the release or, for a mix, those at each of its stages. They note which of them are read.
     """
 
-    column: Column
+    column: Column | Mix
     bounds: Bounds
     without: str = ""
-    protocol: Protocol = attrs.field(init=False)
-    _rules: Protocol = attrs.field(init=False)
+    rules: tuple[Protocol, ...] = attrs.field(init=False)
+    _rules: tuple[Protocol, ...] = attrs.field(init=False)
     _names: set[str] = attrs.field(init=False, factory=set)
 
     @_rules.default
-    def _rules_of_column(self) -> Protocol:
-        rules: Protocol = self.column.protocol()
-        return rules
+    def _rules_of_column(self) -> tuple[Protocol, ...]:
+        return rules_of(self.column)
 
-    @protocol.default
-    def _read_rules(self) -> Protocol:
-        return cast(Protocol, _ReadRules(self.column.protocol()))
+    @rules.default
+    def _read_rules(self) -> tuple[Protocol, ...]:
+        return tuple(cast(Protocol, _ReadRules(rules)) for rules in rules_of(self.column))
 
     @functools.cached_property
     def actions(self) -> dict[str, Action[Partition, ...]]:
         """The actions of the release, and those that change settings, which the specs of releases have only where the
         controller uses the settings. Keyed by name.
         """
-        actions = (*actions_of(self._rules), raise_min_insync_replicas, apply_setting)
+        actions = (*actions_of(*self._rules), raise_min_insync_replicas, apply_setting, *CHANGES)
         return {action.name: action for action in actions if action.name != self.without}
 
     def _action(self, name: str) -> Action[Partition, ...] | None:
@@ -118,12 +136,15 @@ class FollowedRelease:
     def does_the_same(self, other: FollowedRelease) -> bool:
         """Return whether everything that was read of this release is the same in another one: its configuration, some
         of its rules, and which actions it has. Then, whatever was done with this release has the same result with the
-        other one.
+        other one. This is not looked into for mixes.
         """
-        read = vars(self.protocol).keys() - {"_protocol"}
+        if isinstance(self.column, Mix) or isinstance(other.column, Mix):
+            return False
+        (own,), (rules,), (noted,) = self._rules, other._rules, self.rules
+        read = vars(noted).keys() - {"_protocol"}
         return (
             self.bounds == other.bounds
-            and all(getattr(self._rules, name) == getattr(other._rules, name) for name in read)
+            and all(getattr(own, name) == getattr(rules, name) for name in read)
             and all((name in self.actions) == (name in other.actions) for name in self._names)
         )
 
@@ -139,16 +160,18 @@ class FollowedRelease:
         action = self._action(name)
         return [] if action is None else list(itertools.islice(action.function(state, *values), most))
 
-    def beginning(self, leader: int, isr: frozenset[int]) -> Partition:
+    def beginning(self, leader: int, isr: frozenset[int], stages: Sequence[int] = ()) -> Partition:
         """Return the state after the topic was created and before any broker has learned of it.
 
         Parameters:
             leader: the leader of epoch 0.
             isr: the ISR of epoch 0.
+            stages: for a mix, the stages of the brokers, and then of the controller; see
+                `leadline.model.kafka.rolls.Rolling`.
         """
         replicas = tuple(range(self.bounds.replicas or self.bounds.brokers))
         replica = Replica(old_min_isr=self.bounds.min_isr_raises > 0)
-        return Partition(
+        made = Partition(
             next_value=0,
             exposed=NOT_KEPT,
             acked=(),
@@ -161,9 +184,19 @@ class FollowedRelease:
             registrations=(Registration(),) * self.bounds.brokers,
             late=(None,) * self.bounds.brokers,
             replicas=(replica,) * self.bounds.brokers,
-            protocol=self.protocol,
+            protocol=self.rules[0],
             bounds=self.bounds,
         )
+        return made if not isinstance(self.column, Mix) else self._rolling(self.column, made, stages)
+
+    def _rolling(self, mix: Mix, made: Partition, stages: Sequence[int]) -> Rolling:
+        fields: dict[str, Any] = {
+            field.name: getattr(made, field.name) for field in attrs.fields(Partition) if field.name != "rules"
+        }
+        upgrade = Upgrade(self.rules, mix.old.controller == KRAFT, mix.registers_again, mix.new_version)
+        *brokers, controller = stages
+        more: dict[str, Any] = {"controller": controller, "stages": tuple(brokers), "returned": 0, "upgrade": upgrade}
+        return Rolling(**fields, protocol=self.rules[0], **more)
 
     def hidden(self, state: Partition) -> Iterator[HiddenStep[Partition]]:
         """Yield the possible next steps that leave no frame in a recording."""
@@ -193,11 +226,11 @@ class FollowedRelease:
             yield HiddenStep(instance.sentence, name, after)
 
 
-def followed_release(column: Column, brokers: int, without: str = "", **configuration: Any) -> FollowedRelease:
+def followed_release(column: Column | Mix, brokers: int, without: str = "", **configuration: Any) -> FollowedRelease:
     """Return a release without bounds, against which recordings can be checked.
 
     Parameters:
-        column: the release.
+        column: the release or the mix.
         brokers: the number of replicas of the partition.
         without: the name of an action to leave out, or an empty string.
         configuration: the configuration of the topic, given as the bounds ``acks``, ``min_insync_replicas`` and

@@ -90,7 +90,7 @@ class IsrObservations(Observer):
                 return leads and proposal is not None and (proposal.stale or proposal.known != state.quorum.isr)
             if reason != INELIGIBLE or proposal is None:
                 return True
-            registered, may_join = state.registrations, self.release.protocol.may_join
+            registered, may_join = state.registrations, state.protocol.may_join
             return not all(may_join(registered[broker], proposal.outdated) for broker in proposal.isr)
 
         def apply(state: Partition) -> Iterator[Partition]:
@@ -102,7 +102,7 @@ class IsrObservations(Observer):
                 elif (
                     (quorum.leader, quorum.isr) == (result[0], result[2])
                     and result[1] in (None, quorum.epoch)
-                    and are_eligible(quorum, elr)
+                    and are_eligible(after, elr)
                     and are_replicas(after, assignment)
                 ):
                     yield after

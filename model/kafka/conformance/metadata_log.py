@@ -118,7 +118,7 @@ class MetadataObservations(Observer):
 
         def apply(state: Partition) -> list[Partition]:
             assigned = self.release.take("assign_directory", state, broker)
-            if assigned or not (state.quorum.elr and self.release.protocol.clears_elr_on_assignment):
+            if assigned or not (state.quorum.elr and state.protocol.clears_elr_on_assignment):
                 return assigned or [state]
             # other recorders do not note why a replica is in another directory; the records show the ELR
             return [state, attrs.evolve(state, quorum=attrs.evolve(state.quorum, elr=frozenset()))]

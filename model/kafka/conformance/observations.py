@@ -16,6 +16,7 @@ from leadline.model.kafka.conformance.failures import FailureObservations
 from leadline.model.kafka.conformance.fetches import FetchObservations
 from leadline.model.kafka.conformance.isr import IsrObservations
 from leadline.model.kafka.conformance.metadata_log import MetadataObservations
+from leadline.model.kafka.conformance.upgrades import UpgradeObservations
 
 
 @attrs.frozen(eq=False)
@@ -27,5 +28,6 @@ class Observations(
     MetadataObservations,
     ClientObservations,
     FailureObservations,
+    UpgradeObservations,
 ):
     """Makes all kinds of observations."""

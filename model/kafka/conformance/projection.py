@@ -14,6 +14,7 @@ from leadline.model.kafka.conformance.observations import Observations
 from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.conformance.seen import Answer, SeenDiverging, SeenFetch, SeenOutOfRange, SeenRecords
 from leadline.model.kafka.messages import Diverging, EpochRequest, EpochResponse, FetchRequest, FetchResponse, Message
+from leadline.model.kafka.rolls import Rolling
 from leadline.model.kafka.state import Partition
 
 Taken = tuple[str, tuple[int, ...], Partition, Partition]
@@ -61,7 +62,7 @@ def _see(
         case "handle_fetch":
             request = before.replicas[other].in_flight
             assert isinstance(request, FetchRequest)
-            fetch = _seen_fetch(other, request, make.release)
+            fetch = _seen_fetch(other, request, before)
             told = _seen_answer(after.replicas[other].in_flight, request.offset, replica.high_watermark)
             assert told is not None
             asked[other] = fetch, told
@@ -69,7 +70,7 @@ def _see(
         case "handle_fetch_response":
             fetch, answer = asked[broker]
             following = replica.in_flight
-            then = _seen_fetch(broker, following, make.release) if isinstance(following, FetchRequest) else None
+            then = _seen_fetch(broker, following, after) if isinstance(following, FetchRequest) else None
             return lambda w: make.response_handled(w, fetch, answer, then)
         case "handle_epoch_request":
             question, answered = before.replicas[other].in_flight, after.replicas[other].in_flight
@@ -102,7 +103,8 @@ def _see(
         case "crash_losing_tail":
             return lambda w: make.killed(w, broker, cut_to=other)
         case "restart":
-            return lambda w: make.restarted(w, broker)
+            stage = after.stages[broker] if isinstance(after, Rolling) else 0
+            return lambda w: make.restarted(w, broker, stage)
     if after.quorum == before.quorum:
         return lambda w: make.fenced(w, broker, fenced=name == "session_expires")
     decided = after.quorum
@@ -110,10 +112,12 @@ def _see(
     return lambda w: make.decided(w, decided.leader, decided.epoch, decided.isr, may_shut_down=stopping)
 
 
-def _seen_fetch(follower: int, request: FetchRequest, followed: FollowedRelease) -> SeenFetch:
-    names = followed.protocol.sends_last_epoch.__name__ != "nothing"
-    epoch = request.epoch if followed.protocol.accepts.__name__ == "from_own_epoch" else None
-    return SeenFetch(request.leader, follower, epoch, request.offset, request.last_epoch, names)
+def _seen_fetch(follower: int, request: FetchRequest, state: Partition) -> SeenFetch:
+    rules = state.rules_of(follower)
+    names = rules.sends_last_epoch.__name__ != "nothing"
+    epoch = request.epoch if rules.names_epoch else None
+    in_session = not state.rules_of(request.leader).keeps_session_epochs
+    return SeenFetch(request.leader, follower, epoch, request.offset, request.last_epoch, names, in_session)
 
 
 def _seen_answer(message: Message | None, offset: int, high_watermark: int) -> Answer | None:

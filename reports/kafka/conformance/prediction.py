@@ -69,7 +69,7 @@ class Behaviour:
             if other.does_the_same(followed):
                 return explains
         with attrs.validators.disabled():  # see `followed_release`
-            beginning = attrs.evolve(forget(first), bounds=followed.bounds, protocol=followed.protocol)
+            beginning = attrs.evolve(forget(first), bounds=followed.bounds, protocol=followed.rules[0])
         late = ("produce",) if bounds.acks == "all" else ()
         observations = (
             see(Window(time, len(self._steps) if self._steps[time][0] in late else time))

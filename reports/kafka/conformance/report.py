@@ -13,9 +13,12 @@ from leadline.brokers.conformance.not_followed import LacksField, NotFollowed, e
 from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.brokers.conformance.reading import partitions_of, read_partition
 from leadline.brokers.recording import Recording, read_recording
+from leadline.brokers.releases import mixed_release
 from leadline.checker.conformance import Answer, Limits
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.messages import nearest
+from leadline.model.kafka.conformance.following import controller_of
+from leadline.model.kafka.mixes import Mix, mix_of
 from leadline.model.kafka.releases import KRAFT, RELEASES, ZOOKEEPER, Column, column_of
 from leadline.model.kafka.rules import RULES, TABLE
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -112,7 +115,7 @@ def conformance_report(
 
     Raises:
         LeadlineError: if the file is not a recording, if the partition, the spec, or the release that the recording
-            names does not exist, or if the recording is of a mix or contains an unsupported event.
+            names does not exist, or if the recording contains an unsupported event.
     """
     recording = read_recording(path)
     try:
@@ -133,39 +136,38 @@ def _report(
     asked = None if spec is None else _column(spec)
     with expecting_the_format(path):
         read = read_partition(recording, *_partition(path, partitions_of(recording), partition))
-    release = str(read.about.get("release"))
-    if ".." in release:
-        raise LeadlineError(
-            f"{path}:1: recorded from brokers of two releases, {release}: give a recording of one release"
-        )
     kind = KRAFT if read.kraft else ZOOKEEPER
-    if asked is not None and asked.controller != kind:
+    if asked is not None and controller_of(asked) != kind:
         last = [column.name for column in RELEASES if column.controller == kind][-1]
         raise LeadlineError(
-            f"{asked.name} is a release with {asked.controller}, but {path} was recorded with {kind}: "
+            f"{asked.name} is a release with {controller_of(asked)}, but {path} was recorded with {kind}: "
             f"pass a release with {kind}, such as {last}"
         )
     wanted = asked or _release_of(read, path)
-    columns = [asked] if asked else [column for column in RELEASES if column.controller == kind]
-    names = () if wanted is None else (wanted.name, wanted.same_as)
+    columns: list[Column | Mix] = [column for column in RELEASES if column.controller == kind]
+    if wanted is not None and (asked is not None or isinstance(wanted, Mix)):
+        columns = [wanted]
+    names = () if wanted is None else (wanted.name, getattr(wanted, "same_as", ""))
     checks = Checks(read, limits, keeps_logs=keeps_logs)
     results: dict[str, Checked] = {}
-    for column in sorted(columns, key=lambda each: each.name not in names):  # all share a limit: own release first
-        results[column.name] = checks.check(column)
+    for each in sorted(columns, key=lambda each: each.name not in names):  # all share a limit: own release first
+        results[each.name] = checks.check(each)
     own = next((results[name] for name in names if name in results), None)
     shown: tuple[RuleShown, ...] = ()
+    column = own.column if own is not None and isinstance(own.column, Column) else None
     if rules and own is None:
         raise LeadlineError("--rules requires a release, but the recording does not name one: pass --spec")
-    if rules and own is not None and own.conformance.answer is Answer.CONFORMS:
-        shown = tuple(_rules(read, own.column, limits))
+    if rules and own is not None and column is None:
+        raise LeadlineError(f"--rules requires one release, and {own.column.name} is a mix of two")
+    if rules and own is not None and column is not None and own.conformance.answer is Answer.CONFORMS:
+        shown = tuple(_rules(read, column, limits))
     explaining = None
-    if own is not None and own.conformance.answer is Answer.REJECTED and (rules or _is_small(own)):
+    rejected = own is not None and own.conformance.answer is Answer.REJECTED and (rules or _is_small(own))
+    if column is not None and rejected:
         limits = limits or Limits()
         less = limits if rules else attrs.evolve(limits, states=min(limits.states, MOST_EXPLORED))
         tried = [
-            (each.rule, value, answer)
-            for each in _rules(read, own.column, less)
-            for value, answer in each.answers.items()
+            (each.rule, value, answer) for each in _rules(read, column, less) for value, answer in each.answers.items()
         ]
         explaining = tuple((rule, value) for rule, value, answer in tried if answer is Answer.CONFORMS)
         if not explaining and any(answer is Answer.UNDECIDED for _, _, answer in tried):
@@ -205,7 +207,9 @@ def other_values(column: Column, rule: str) -> list[str]:
     return [value.name for value in TABLE[rule].others(column.values[rule])]
 
 
-def _column(spec: str) -> Column:
+def _column(spec: str) -> Column | Mix:
+    if ".." in spec:
+        return mix_of(spec)
     column = column_of(spec)
     names = [each.name for each in RELEASES]
     if column is None or not column.controller:
@@ -213,8 +217,8 @@ def _column(spec: str) -> Column:
     return column
 
 
-def _release_of(read: PartitionRecording, path: Path) -> Column | None:
-    """Return the release that a recording names, or None if it names none.
+def _release_of(read: PartitionRecording, path: Path) -> Column | Mix | None:
+    """Return the release or the mix that a recording names, or None if it names none.
 
     Raises:
         LeadlineError: if the model does not have this release with the recorded kind of controller.
@@ -222,6 +226,8 @@ def _release_of(read: PartitionRecording, path: Path) -> Column | None:
     release = read.about.get("release")
     if release is None:
         return None
+    if ".." in str(release):
+        return mix_of(mixed_release(str(release)).spec)
     kind, suffix = (KRAFT, "-kraft") if read.kraft else (ZOOKEEPER, "-zk")
     for name in (f"kafka/{release}", f"kafka/{release}{suffix}"):
         column = column_of(name) if "+" not in name else None

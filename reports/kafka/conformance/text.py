@@ -10,6 +10,7 @@ from leadline.brokers.conformance.check import Checked
 from leadline.brokers.conformance.frames import CONTROLLER, Seen, frames_around
 from leadline.checker.conformance import Answer, Observation, Rejection, Taken
 from leadline.checker.support.messages import counted
+from leadline.model.kafka.releases import Column
 from leadline.model.kafka.rules import TABLE
 from leadline.model.kafka.state import Partition
 from leadline.model.rules import Rule
@@ -175,6 +176,7 @@ def _explanation(checked: Checked, explained_by: tuple[tuple[str, str], ...]) ->
         return
     yield "which rule of the model would explain it: with another value, the recording conforms"
     for name in dict.fromkeys(name for name, _ in explained_by):
+        assert isinstance(checked.column, Column)  # mixes are not explained
         rule, own = TABLE[name], checked.column.values[name]
         yield f"  {name}: {rule.question}"
         yield f"    {checked.column.name} has '{own}': {_sentence(rule, own)}"

@@ -1,0 +1,89 @@
+"""Which release each node of a mix runs, and when the level changes.
+
+The events `runs` say what a node is when it starts. With KRaft, records of the metadata log change the level and
+features. With ZooKeeper, the sources of the controller's requests show which broker is the controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leadline.brokers.client import ELIGIBLE_REPLICAS, METADATA_VERSION
+from leadline.brokers.conformance.applying import at_broker, written
+from leadline.brokers.conformance.context import Context
+from leadline.brokers.conformance.frames import CONTROLLER, NEVER, Body
+from leadline.brokers.conformance.metadata import created_at
+from leadline.brokers.conformance.not_followed import NotFollowed
+from leadline.brokers.conformance.partition import Announcement, PartitionRecording
+from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.following import FollowedRelease
+from leadline.model.kafka.conformance.observer import Window
+from leadline.model.kafka.mixes import Mix
+from leadline.model.kafka.rolls import NEW_FEATURES, NEW_LEVEL, OLD_FEATURES
+from leadline.model.kafka.state import Partition
+
+
+def stages_at(read: PartitionRecording, release: FollowedRelease, at: float) -> tuple[int, ...]:
+    """Return the stages of the brokers that have a replica, and then of the controller, at a time.
+
+    Raises:
+        NotFollowed: if the recording does not say this, or names a stage that the mix does not have.
+    """
+    active = CONTROLLER if read.kraft else [node for _, begun, node in _controllers(read) if begun <= at][-1]
+    nodes = (*read.assignment, active)
+    if any(read.stage_of(node, NEVER) >= len(release.rules) for node in nodes) or any(
+        stage >= len(release.rules) for _, stage in _changes(read)
+    ):
+        raise NotFollowed(f"{read.path}: a feature is raised or lowered that is the same in {release.column.name}")
+    return tuple(read.stage_of(node, at) for node in nodes)
+
+
+def stage_at(context: Context, broker: int, at: float) -> int:
+    """Return the stage with which a broker starts, or 0 if it is not followed as a part of a mix."""
+    mixed = isinstance(context.make.release.column, Mix)
+    return context.read.stage_of(context.read.assignment[broker], at) if mixed else 0
+
+
+def upgraded(context: Context) -> Iterator[Observation[Partition]]:
+    """Yield the observations of other controllers and, with KRaft, of changes of the level and of features."""
+    read, make = context.read, context.make
+    moved = [(each["time"], each["time"], CONTROLLER) for each in read.events if _starts_controller(each)]
+    for earliest, at, node in moved or _controllers(read):
+        if at > min(told.passed for told in context.controller.told):
+            yield make.controller_runs(Window(earliest, at), read.stage_of(node, at))
+    known = set[int]()
+    for each, stage in _changes(read):
+        if each.offset not in known:
+            known.add(each.offset)
+            yield make.level_changed(written(context, each), stage)
+        yield from at_broker(context, each, make.level_applied, stage)
+
+
+def _changes(read: PartitionRecording) -> Iterator[tuple[Announcement, int]]:
+    """Yield the records that change the level or a feature after the partition was created, once for each broker that
+    received them, in order, with the stage of a cluster that has applied them.
+    """
+    created = created_at(read)
+    for each in sorted(read.metadata, key=lambda each: (each.offset, each.frame.arrived)):
+        if each.name == "FeatureLevelRecord" and each.offset > created:
+            if each.body["Name"] == METADATA_VERSION:
+                yield each, NEW_LEVEL
+            elif each.body["Name"] == ELIGIBLE_REPLICAS:
+                yield each, NEW_FEATURES if each.body["FeatureLevel"] else OLD_FEATURES
+
+
+def _starts_controller(event: Body) -> bool:
+    return (event["event"], event["node"]) == ("runs", CONTROLLER)
+
+
+def _controllers(read: PartitionRecording) -> Iterator[tuple[float, float, object]]:
+    """Yield the brokers that have been the controller (with ZooKeeper), each with the time of the last request of the
+    one before it, and of its own first request.
+    """
+    active, last = object(), 0.0
+    for frame in read.frames:
+        if frame.api == "LeaderAndIsr" and frame.request:
+            if frame.source != active:
+                active = frame.source
+                yield last, frame.arrived, active
+            last = frame.arrived
