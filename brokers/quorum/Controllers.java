@@ -447,13 +447,19 @@ public class Controllers {
         Method make = own != null ? methodOf(own, "createLog", null) : methodOf(classOf("kafka.raft.KafkaMetadataLog"), "apply", null);
         if (!Arrays.asList(make.getParameterTypes()).contains(scheduler)) scheduler = classOf("kafka.utils.Scheduler");
         List<Object> parts = new ArrayList<>(List.of(
-            PARTITION, new Uuid(0, 1), folder, new Clock(), fake(scheduler, (name, with) -> null), MANY_BYTES, ONE_RECORD));
+            PARTITION, new Uuid(0, 1), folder, new Clock(), fake(scheduler, Controllers::schedule), MANY_BYTES, ONE_RECORD));
         Class<?> config = firstOf("MetadataLogConfig", "kafka.raft.MetadataLogConfig");
         if (config != null) {
             List<Object> limits = List.of(MANY_BYTES, MANY_BYTES, MANY_BYTES, ONE_RECORD, Long.MAX_VALUE / 4);
             parts.add(fieldOf(config, "CONFIG_DEF") == null ? madeOf(config, limits) : madeOf(config, List.of(settings(config, List.of()))));
         }
         return invoked(make, null, chosen(make, parts));
+    }
+
+    /** What Kafka writes soon, it writes at once: the file with the epochs of a log that was truncated, KAFKA-15046. */
+    static Object schedule(String name, Object[] with) {
+        if (name.equals("scheduleOnce") && with.length == 2) ((Runnable) with[1]).run();
+        return null;
     }
 
     /** The settings: nothing is waited for before a request or an append, and a fetch returns one batch. */

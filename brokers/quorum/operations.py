@@ -14,9 +14,9 @@ _FIELDS = re.compile(
     r"(errorCode|\w*[eE]poch|leaderId|voteGranted|preVote|lastOffset|fetchOffset|endOffset|highWatermark)=(-?\d+|true|false)"
 )
 
-VOTE, BEGIN, FETCH = "VOTE", "BEGIN_QUORUM_EPOCH", "FETCH"
+VOTE, BEGIN, END, FETCH = "VOTE", "BEGIN_QUORUM_EPOCH", "END_QUORUM_EPOCH", "FETCH"
 
-REQUESTS: Mapping[str, str] = {"ask_vote": VOTE, "begin_epoch": BEGIN, "fetch": FETCH}
+REQUESTS: Mapping[str, str] = {"ask_vote": VOTE, "begin_epoch": BEGIN, "end_epoch": END, "fetch": FETCH}
 """The requests that actions deliver, keyed by the name of the action."""
 
 ROLE_TIMERS = ("electionTimer", "fetchTimer", "backoffTimer")
@@ -25,6 +25,7 @@ CHECK_TIMERS = ("checkQuorumTimer",)
 SENTENCES: Mapping[str, str] = {
     "ask_vote": "deliver the held Vote request and its response",
     "begin_epoch": "deliver the held BeginQuorumEpoch request and its response",
+    "end_epoch": "deliver the held EndQuorumEpoch request and its response",
     "fetch": "deliver the held Fetch request and its response",
     "time_out": "let the timer of the node's role expire",
     "time_out_early": "let the timer of the node's role expire",
@@ -90,20 +91,26 @@ def execute(nodes: Controllers, name: str, arguments: Mapping[str, int], before:
     return [SENTENCES[name]]
 
 
-def is_passing(instance: ActionInstance[Quorum], before: Quorum, after: Quorum) -> bool:
-    """Return whether a step is only half of what Kafka's classes do: the node's next timer expires at once.
+def passing(instance: ActionInstance[Quorum], before: Quorum, after: Quorum) -> int | None:
+    """Return the node of which the next timer expires at once, so that Kafka's classes do more than a step, or None.
 
-    A node that is the only voter in its configuration does not wait when it starts (`KafkaRaftClient.initialize`).
-    Since 4.0, one that becomes unattached because a timer has expired inherits that timer, and is prospective at once
+    The first successor does not wait when its leader has resigned (`KafkaRaftClient.endEpochElectionBackoff`), nor does
+    a node that is the only voter in its configuration when it starts (`KafkaRaftClient.initialize`). Since 4.0, one
+    that becomes unattached because a timer has expired inherits that timer, and is prospective at once
     (`QuorumState.transitionToUnattached`).
     """
-    own = instance.arguments["own"]
+    resigned = instance.action.name == "end_epoch"
+    own = instance.arguments["other" if resigned else "own"]
     node = after.nodes[own]
     if node.role not in (UNATTACHED, FOLLOWER) or not after.is_voter(own):
-        return False
-    if instance.action.name in ("time_out", "time_out_early"):
-        return node.role == UNATTACHED and before.protocol.pre_votes
-    return node.restarted and len(after.voters(own)) == 1
+        return None
+    if resigned:
+        passes = node.leader == instance.arguments["own"]
+    elif instance.action.name in ("time_out", "time_out_early"):
+        passes = node.role == UNATTACHED and before.protocol.pre_votes
+    else:
+        passes = node.restarted and len(after.voters(own)) == 1
+    return own if passes else None
 
 
 def _deliver(nodes: Controllers, api: str, own: int, other: int, state: Quorum) -> list[str]:
@@ -127,10 +134,7 @@ def _start(nodes: Controllers, name: str, own: int, before: Quorum, after: Quoru
     nodes.stop(own)
     if name in changed:
         changed[name]()
-    voters = configured(after, own)
-    if name == "change_configuration" and after.nodes[own].role == DEAD:
-        voters = voters[:-1]
-    refused = nodes.start(own, voters)
+    refused = nodes.start(own, configured(after, own))
     if refused and after.nodes[own].role != DEAD:
         raise NotMade(f"node {own} does not start: {refused}")
     return [SENTENCES[name], *([f"it does not start: {refused}"] if refused else [])]

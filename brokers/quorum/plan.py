@@ -8,7 +8,7 @@ import attrs
 
 from leadline.brokers.errors import Unmakeable
 from leadline.brokers.plans import ReplayPlan, Step, followed_in
-from leadline.brokers.quorum.operations import SENTENCES, UNMADE, is_passing
+from leadline.brokers.quorum.operations import SENTENCES, UNMADE, passing
 from leadline.brokers.quorum.sight import sight_of
 from leadline.brokers.releases import BrokerRelease
 from leadline.checker.spec import Spec
@@ -85,14 +85,13 @@ def plan_of(trace: Trace[Quorum], expected: Spec[Quorum] | None = None) -> Quoru
 
 
 def _planned(trace: Trace[Quorum]) -> Iterator[QuorumStep]:
-    passing = False
+    passes = None
     for number, step in enumerate(trace.steps, start=1):
-        made, passing = passing, is_passing(step.instance, step.before, step.after)
+        made, passes = passes is not None, passing(step.instance, step.before, step.after)
         shown = step.after
-        if passing:
-            own = step.instance.arguments["own"]
+        if passes is not None:
             following = trace.instances[number] if number < len(trace) - 1 else None
-            if following is None or following.action.name != "time_out" or following.arguments["own"] != own:
-                raise Unmakeable(number, f"node {own} does not wait here: its next timer expires at once")
+            if following is None or following.action.name != "time_out" or following.arguments["own"] != passes:
+                raise Unmakeable(number, f"node {passes} does not wait here: its next timer expires at once")
             shown = trace.states[number + 1]
         yield QuorumStep(number, step.instance, step.before, step.after, shown, made)

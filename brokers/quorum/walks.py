@@ -15,7 +15,7 @@ from pathlib import Path
 import attrs
 
 from leadline.brokers.driver.waiting import NotMade
-from leadline.brokers.quorum.operations import REQUESTS, execute, is_passing, start_all
+from leadline.brokers.quorum.operations import REQUESTS, execute, passing, start_all
 from leadline.brokers.quorum.process import Controllers
 from leadline.brokers.quorum.sight import QuorumSight, differences, sight_in, sight_of
 from leadline.brokers.releases import BrokerRelease
@@ -24,7 +24,8 @@ from leadline.checker.spec import Spec
 from leadline.model.raft.state import PROSPECTIVE, Quorum
 
 _MANY = ("max_epoch", "values", "restarts", "resignations", "links")
-BOUNDS: Mapping[str, int] = dict.fromkeys(_MANY, 9) | dict.fromkeys(("disks", "files", "deaths"), 1) | {"cuts": 2}
+_FEW = ("disks", "files", "deaths", "configurations")
+BOUNDS: Mapping[str, int] = dict.fromkeys(_MANY, 9) | dict.fromkeys(_FEW, 1) | {"cuts": 2}
 """The bounds of the model. A walk ends in the last epoch."""
 
 FIRST_RESIGNATIONS = (3, 0)
@@ -34,7 +35,7 @@ STEPS = 60
 
 _ACTIONS = {api: name for name, api in REQUESTS.items()}
 _DISTURBANCES = ("resign", "restart", "restart", "restart", "cut_link", "restore_link", "check_quorum")
-_LOSSES = ("replace_disk", "cut_log", "lose_file", "die")
+_LOSSES = ("replace_disk", "cut_log", "lose_file", "change_configuration", "die")
 _SHARE = 0.08
 """How often a walk disturbs the nodes, and how often it lets a timer expire, although messages are held."""
 
@@ -101,16 +102,19 @@ def _rejection(possible: Sequence[Quorum], seen: QuorumSight) -> str:
 def _after(spec: Spec[Quorum], instance: ActionInstance[Quorum], state: Quorum) -> Iterator[Quorum]:
     """Yield the states to which a step may lead. A step that the model does not have changes nothing.
 
-    Since 4.0, the next timer expires at once in two cases: when a majority has refused its pre-vote, which the model
-    does not remember, and when a node becomes unattached because a timer has expired; see `is_passing`.
+    The model does not remember who has refused a vote. Since 4.0, the next timer of a node expires at once when a
+    majority has refused its pre-vote; so does that of a candidate among two voters, if its random backoff is 0. See
+    also `passing`.
     """
     found = spec.take(instance, state) or [state]
     yield from found
     own = instance.arguments["own"]
     for after in found:
-        is_asking = instance.action.name == "ask_vote" and after.nodes[own].role == PROSPECTIVE
-        if is_asking or is_passing(instance, state, after):
-            yield from spec.take(_instance(spec, "time_out", own=own), after)
+        is_refused = after.nodes[own].role == PROSPECTIVE or len(after.voters(own)) == 2
+        is_refused = is_refused and instance.action.name == "ask_vote"
+        passes = own if is_refused else passing(instance, state, after)
+        if passes is not None:
+            yield from spec.take(_instance(spec, "time_out", own=passes), after)
 
 
 def _instance(spec: Spec[Quorum], name: str, **arguments: int) -> ActionInstance[Quorum]:

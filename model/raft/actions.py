@@ -39,7 +39,7 @@ def ask_vote(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
     pre_vote = node.role == PROSPECTIVE
     if not (pre_vote or node.role == CANDIDATE) or other in node.granted or not state.arrives(own, other):
         return
-    if not any(number == other for number, _ in state.voters(own)):
+    if not state.lists(own, other):
         return
     asked, error, granted = elections.handle_vote(state, own, other, pre_vote=pre_vote)
     after = state.with_node(other, asked)
@@ -55,8 +55,25 @@ def ask_vote(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
 @action("node {own} tells node {other} that it leads", own=nodes, other=nodes, effect="healing")
 def begin_epoch(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
     """A leader sends BeginQuorumEpoch. If the other node has a later epoch, it leads no more."""
+    if state.nodes[own].role == LEADER:
+        yield from told_leader(state, own, other)
+
+
+@action("node {own} tells node {other} that it has resigned", own=nodes, other=nodes, effect="healing")
+def end_epoch(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+    """A node that has resigned, or that led before its start, sends EndQuorumEpoch, so that others need not wait for
+    their time-outs. One that did not know yet that it led follows it then.
+    """
+    if state.nodes[own].role == RESIGNED:
+        yield from told_leader(state, own, other)
+
+
+def told_leader(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+    """Yield the state after a node has told a voter its epoch, and that it leads that or led it
+    (`KafkaRaftClient.handleBeginQuorumEpochRequest`, `handleEndQuorumEpochRequest`).
+    """
     node = state.nodes[own]
-    if node.role != LEADER or not state.arrives(own, other):
+    if not state.lists(own, other) or not state.arrives(own, other):
         return
     told, error = state.nodes[other], elections.FENCED
     if told.epoch <= node.epoch:
@@ -75,6 +92,7 @@ def fetch(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
     """
     node = state.nodes[own]
     asks = node.role == UNATTACHED and (state.protocol.asks_when_unattached or not state.is_voter(own))
+    asks = asks and other not in node.unlisted
     if (asks or (node.role == FOLLOWER and node.leader == other)) and state.arrives(own, other):
         after = replication.fetch(state, own, other)
         if after != state:
@@ -107,11 +125,14 @@ def timed_out(state: Quorum, own: int) -> Iterator[Quorum]:
         if not state.is_voter(own):
             return
         if state.protocol.pre_votes:
-            yield elections.elected(state.with_node(own, node.entering(PROSPECTIVE)), own)
+            prospective = node.entering(PROSPECTIVE, unreachable=node.unreachable)
+            yield elections.elected(state.with_node(own, prospective), own)
         else:
             yield elections.campaigning(state, own)
     elif node.role == PROSPECTIVE:
-        yield state.with_node(own, node.entering(UNATTACHED if node.leader == NONE else FOLLOWER))
+        knows_none = node.leader == NONE or node.unreachable
+        role = UNATTACHED if knows_none else FOLLOWER
+        yield state.with_node(own, node.entering(role, unreachable=node.unreachable))
     elif node.role == RESIGNED:
         if state.protocol.campaigns_after_resigning and state.is_voter(own):
             yield elections.campaigning(state, own)
@@ -125,7 +146,8 @@ def is_idle(state: Quorum, own: int) -> bool:
     if node.role == FOLLOWER and state.can_fetch(own, node.leader):
         return False
     pairs = [pair for other in nodes(state.bounds) if other != own for pair in ((own, other), (other, own))]
-    return not any(True for send in (ask_vote, begin_epoch, fetch) for pair in pairs for _ in send(state, *pair))
+    sends = (ask_vote, begin_epoch, end_epoch, fetch)
+    return not any(True for send in sends for pair in pairs for _ in send(state, *pair))
 
 
 @action("leader {own} resigns, because no majority fetches from it", own=nodes, effect="healing")
@@ -266,15 +288,17 @@ def lose_file(state: Quorum, own: int) -> Iterator[Quorum]:
 
 @action("node {own} starts, and its configuration lacks voter {other}", own=nodes, other=nodes, effect="perturbing")
 def change_configuration(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
-    """controller.quorum.voters is changed on one node. To 3.7, it does not start with other voters than before."""
+    """controller.quorum.voters is changed on one node. To 3.7, it does not start with other voters than before; in 3.8,
+    not without the leader that it followed.
+    """
     node = state.nodes[own]
     if state.spent.configurations < state.bounds.configurations and node.is_up and other not in {own, *node.unlisted}:
         after = state.having("configurations")
+        changed = attrs.evolve(node, flushed=len(node.log), unlisted=node.unlisted | {other})
         if state.protocol.compares_voters:
-            yield after.with_node(own, node.entering(DEAD))
+            yield after.with_node(own, changed.entering(DEAD))
         else:
-            unlisted = node.unlisted | {other}
-            yield elections.started(after, own, attrs.evolve(node, flushed=len(node.log), unlisted=unlisted))
+            yield elections.started(after, own, changed)
 
 
 @action("node {own} stops for ever", own=nodes, effect="perturbing")
@@ -302,6 +326,7 @@ def restore_link(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
 ACTIONS = (
     ask_vote,
     begin_epoch,
+    end_epoch,
     fetch,
     time_out,
     time_out_early,

@@ -10,6 +10,7 @@ import attrs
 from leadline.model.raft.protocols import Protocol
 from leadline.model.raft.state import (
     CANDIDATE,
+    DEAD,
     FOLLOWER,
     HALTED,
     LEADER,
@@ -48,19 +49,25 @@ def unattached(node: Node, epoch: int) -> Node:
     return node.entering(UNATTACHED, epoch=epoch, leader=NONE, vote=NONE)
 
 
+def named(protocol: Protocol, node: Node, leader: int) -> int:
+    """Return the leader that a message names, or `NONE` if the node takes it for unknown."""
+    return NONE if protocol.leaders_are_voters and leader in node.unlisted else leader
+
+
 def informed(protocol: Protocol, own: int, node: Node, epoch: int, leader: int) -> Node:
     """Return a node after a message has told it an epoch and perhaps its leader (`KafkaRaftClient.maybeTransition`).
 
     A node stops by itself if it is told that it leads and does not, or if it knows another leader of the epoch
     (`KafkaRaftClient.hasConsistentLeader`).
     """
+    leader = named(protocol, node, leader)
     if leader == own and node.role != LEADER:
         return halted(node)
     if epoch == node.epoch and NONE not in (leader, node.leader) and leader != node.leader:
         return halted(node)
     if epoch > node.epoch:
         return unattached(node, epoch) if leader == NONE else following(protocol, own, node, epoch, leader)
-    if epoch == node.epoch and leader != NONE and node.leader == NONE:
+    if epoch == node.epoch and leader != NONE and (node.leader == NONE or node.unreachable):
         return following(protocol, own, node, epoch, leader)
     return node
 
@@ -71,7 +78,7 @@ def answered(protocol: Protocol, own: int, node: Node, error: str, other: Node) 
     Returns:
         The node, and whether the rest of the response counts (`KafkaRaftClient.maybeHandleCommonResponse`).
     """
-    epoch, leader = other.epoch, other.leader
+    epoch, leader = other.epoch, named(protocol, node, other.leader)
     if epoch < node.epoch or error == UNKNOWN_EPOCH:
         return node, False
     if epoch > node.epoch or error in (FENCED, NOT_LEADER):
@@ -194,7 +201,8 @@ def with_high_watermark(state: Quorum, leader: int) -> Quorum:
 
 def started(state: Quorum, own: int, node: Node) -> Quorum:
     """Return the state after a node has started with what is on its disk: its role follows from its quorum-state file
-    and its log (`QuorumState.initialize`). It does not know a high watermark.
+    and its log (`QuorumState.initialize`). It does not know a high watermark. If the leader is none of its voters, it
+    does not know where that is.
     """
     node = attrs.evolve(node, high_watermark=0)
     if not state.protocol.persists:
@@ -207,7 +215,10 @@ def started(state: Quorum, own: int, node: Node) -> Quorum:
         node, role = attrs.evolve(node, leader=NONE), CANDIDATE
     else:
         role = UNATTACHED if node.leader == NONE else FOLLOWER
-    after = state.with_node(own, node.entering(role, restarted=True))
+    unreachable = role == FOLLOWER and not state.with_node(own, node).lists(own, node.leader)
+    if unreachable:
+        role = DEAD if state.protocol.leaders_are_voters else UNATTACHED
+    after = state.with_node(own, node.entering(role, restarted=True, unreachable=unreachable))
     if role != RESIGNED or not state.protocol.resumes:
         return after
     after = leading(after, own)

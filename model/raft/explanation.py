@@ -87,6 +87,8 @@ def _why_halted(step: Step[Quorum], number: int) -> str:
     source = step.before.nodes[other]
     if step.action == "ask_vote" and was.last_epoch >= was.epoch:
         return f"it voted for itself in epoch {was.epoch}, has a record of that epoch, and its request is invalid"
+    if step.action == "fetch" and was.unreachable:
+        return f"its file names leader {was.leader}, which its voters lack, and it asks that leader who leads"
     if source.leader == number:
         return f"node {other} believes that node {number} leads epoch {source.epoch}, which has forgotten it"
     if source.epoch == was.epoch and source.leader != was.leader and was.leader != NONE:

@@ -115,7 +115,7 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     **{key: {"max_epoch": 2, "values": 0} for key in RIGHT_TOO},
     ("earlier_offset", "refused"): {"max_epoch": 1, "values": 0, "cuts": 1},
     ("followers_vote", "kept"): ONE_EPOCH | {"restarts": 1},
-    ("configured_voters", "trusted"): ONE_EPOCH | {"configurations": 2},
+    **{("configured_voters", value): ONE_EPOCH | {"configurations": 2} for value in ("leader", "trusted")},
     ("unreadable_file", "deleted"): ONE_EPOCH | {"files": 1},
     ("controller_told", "resigned-too"): {"max_epoch": 2, "values": 0, "restarts": 1},
 }

@@ -31,6 +31,7 @@ class Protocol:
         exits: whether an exception in the thread of the quorum ends the process, so that it is started again.
         rebuilds_file: whether a node starts with an unreadable quorum-state file, as if it had none.
         compares_voters: whether a node starts only with the voters that are in its quorum-state file.
+        leaders_are_voters: whether a node knows no leader but its voters, and does not start if its file names another.
         changes_voters: whether voters can be added and removed (KIP-853).
         one_change_at_a_time: whether a change of voters waits until the one before is committed.
         changes_after_commit: whether a change of voters waits until the leader has committed a record of its epoch.
@@ -56,6 +57,7 @@ class Protocol:
     exits: bool
     rebuilds_file: bool
     compares_voters: bool
+    leaders_are_voters: bool
     changes_voters: bool
     is_told: Callable[[Node], bool]
     one_change_at_a_time: bool = True

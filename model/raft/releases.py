@@ -57,8 +57,12 @@ _RELEASES: Releases = (
     ("3.6", between("3.6.0", "3.6.2"), {"controller_told": "own-record"}),
     ("3.7", ("3.7.0",), {"isolated_leader": "resigns"}),
     ("3.7.1", between("3.7.1", "3.7.2"), {"controller_told": "resigned-too"}),
-    ("3.8", between("3.8.0", "3.8.1"), {"unreadable_file": "fatal", "configured_voters": "trusted"}),
-    ("3.9", ("3.9.0",), {"voters": "dynamic", "controller_told": "own-record"}),
+    ("3.8", between("3.8.0", "3.8.1"), {"unreadable_file": "fatal", "configured_voters": "leader"}),
+    (
+        "3.9",
+        ("3.9.0",),
+        {"configured_voters": "trusted", "voters": "dynamic", "controller_told": "own-record"},
+    ),
     ("3.9.1", between("3.9.1", "3.9.2"), {"unattached": "asks"}),
     (
         "4.0",

@@ -9,7 +9,9 @@ from leadline.model.raft.state import FOLLOWER, LEADER, Log, Node, Quorum
 
 
 def fetch(state: Quorum, own: int, other: int) -> Quorum:
-    """Return the state after a node has fetched from another one, which need not be a leader."""
+    """Return the state after a node has fetched from another one, which need not be a leader. An unattached node stops
+    by itself if it asks the leader and knows it already (`KafkaRaftClient.handleFetchResponse` wants a follower).
+    """
     error = fetch_error(state.nodes[own], state.nodes[other])
     if error:
         node, _ = answered(state.protocol, own, state.nodes[own], error, state.nodes[other])
@@ -23,7 +25,9 @@ def fetch(state: Quorum, own: int, other: int) -> Quorum:
     if not state.arrives(other, own):
         return state
     node, goes_on = answered(state.protocol, own, state.nodes[own], FINE, state.nodes[other])
-    if goes_on and node.role == FOLLOWER:
+    if goes_on and node.role != FOLLOWER:
+        node = halted(node)
+    elif goes_on:
         source = state.nodes[other]
         node = received(state, node, source) if divergence is None else truncated(node, *divergence)
         if node.role == FOLLOWER:

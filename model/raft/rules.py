@@ -138,15 +138,26 @@ RULES = (
     ),
     Rule(
         "configured_voters",
-        "whether a node compares the voters in its configuration with those in its quorum-state file",
+        "what a node compares with the voters in its configuration when it starts",
         (
             Value(
                 "compared",
-                "yes, and it does not start if they differ",
+                "the voters in its quorum-state file, and it does not start if they differ",
                 "2.8 to 3.7: QuorumState.initialize",
-                {"compares_voters": True},
+                {"compares_voters": True, "leaders_are_voters": True},
             ),
-            Value("trusted", "no", "KAFKA-16526; 3.8.0: QuorumState.initialize", {"compares_voters": False}),
+            Value(
+                "leader",
+                "the leader in its file, and it does not start if that is no voter; later, it follows no such leader",
+                "KAFKA-16526; 3.8: QuorumState.initialize, KafkaRaftClient.maybeTransition",
+                {"compares_voters": False, "leaders_are_voters": True},
+            ),
+            Value(
+                "trusted",
+                "nothing: it is unattached until it learns where a leader is that is no voter",
+                "KAFKA-16529; 3.9.0: QuorumState.initialize",
+                {"compares_voters": False, "leaders_are_voters": False},
+            ),
         ),
     ),
     Rule(

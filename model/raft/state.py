@@ -71,6 +71,8 @@ class Node:
         granted: the nodes that granted a candidate their vote, or a prospective one their pre-vote.
         ends: for a leader, the offset from which each node fetched last, or `NONE`. Empty in other roles.
         restarted: whether it is in this role since its start.
+        unreachable: whether it knows the leader from its quorum-state file, and not from its voters or a message where
+            that is.
         directory: how often its disk was replaced.
         unlisted: the voters that are missing in its configuration, with kraft.version 0.
     """
@@ -86,6 +88,7 @@ class Node:
     granted: frozenset[int] = frozenset()
     ends: tuple[int, ...] = ()
     restarted: bool = False
+    unreachable: bool = False
     directory: int = 0
     unlisted: frozenset[int] = frozenset()
 
@@ -111,7 +114,7 @@ class Node:
 
     def entering(self, role: str, **fields: object) -> Node:
         """Return the node in another role. What it knew only in its former role is gone."""
-        blank = {"fetched": False, "granted": frozenset(), "ends": (), "restarted": False}
+        blank = {"fetched": False, "granted": frozenset(), "ends": (), "restarted": False, "unreachable": False}
         return attrs.evolve(self, role=role, **(blank | fields))  # type: ignore[arg-type]
 
 
@@ -159,6 +162,10 @@ class Quorum:
             for record in self.nodes[number].log:
                 found = found if record.voters is None else record.voters
         return found
+
+    def lists(self, number: int, other: int) -> bool:
+        """Return whether a node is among the voters that another one knows, by its number."""
+        return any(voter == other for voter, _ in self.voters(number))
 
     def is_voter(self, number: int) -> bool:
         """Return whether a node is a voter, as far as it knows."""

@@ -25,7 +25,7 @@ from leadline.model.raft.mistakes import MISTAKES, RIGHT_TOO, RULES_SHOWN_WITH
 from leadline.model.raft.protocols import Protocol
 from leadline.model.raft.releases import COLUMNS
 from leadline.model.raft.rules import RULES
-from leadline.model.raft.state import CANDIDATE, FOLLOWER, NONE, PROSPECTIVE, RESIGNED, UNATTACHED, Quorum
+from leadline.model.raft.state import CANDIDATE, DEAD, FOLLOWER, NONE, PROSPECTIVE, RESIGNED, UNATTACHED, Quorum
 from leadline.reports.loading import load_spec
 
 SAFETY = [item.name for item in PROPERTIES if not item.kind.is_witness]
@@ -92,6 +92,11 @@ TICKETS: dict[str, tuple[dict[str, int], list[str], dict[str, dict[str, int]]]] 
         ["isolated_voter_waits"],
         {"3.9.2": {"isolated_voter_waits": 4}, "4.0.0": {}},
     ),
+    "a follower lacks the record that adds its leader": (
+        {"max_epoch": 2, "values": 0, "nodes": 3, "observers": 1, "dynamic": True, "changes": 1, "restarts": 1},
+        ["halts"],
+        {"3.9.1": {"halts": 9}},
+    ),
     "a former candidate restarts": (
         ONE_EPOCH | {"restarts": 1},
         ["halts"],
@@ -106,6 +111,33 @@ TICKETS: dict[str, tuple[dict[str, int], list[str], dict[str, dict[str, int]]]] 
 def test_a_ticket_is_violated_where_it_was_and_holds_where_it_was_fixed(ticket: str, release: str) -> None:
     bounds, properties, known = TICKETS[ticket]
     assert lengths(search(f"quorum/{release}", bounds, properties)) == known[release]
+
+
+BOUND_TO_ANOTHER = ("time_out(own=2)", "ask_vote(own=2, other=1)", "begin_epoch(own=2, other=0)")
+
+
+@pytest.mark.parametrize(("release", "role"), [("3.8", DEAD), ("3.9", UNATTACHED), ("4.0", UNATTACHED)])
+def test_a_node_whose_voters_lack_its_leader_does_not_start_or_waits_for_it(release: str, role: str) -> None:
+    """To 3.8, a node knows where its voters are only. Later, messages say where their sender is."""
+    steps = BOUND_TO_ANOTHER if release < "4" else (*BOUND_TO_ANOTHER[:2], *BOUND_TO_ANOTHER[1:])
+    spec: Spec[Quorum] = load_spec(f"quorum/{release}").with_bounds({"configurations": 1})  # type: ignore[assignment]
+    instances = {str(instance): instance for instance in spec.instances}
+    (state,) = spec.initials()
+    for name in (*steps, "change_configuration(own=0, other=2)"):
+        (state,) = instances[name].successors(state)
+    assert (state.nodes[0].role, state.nodes[0].leader, state.nodes[0].unreachable) == (role, 2, True)
+    told = list(instances["begin_epoch(own=2, other=0)"].successors(state))
+    assert [after.nodes[0].role for after in told] == ([] if role == DEAD else [FOLLOWER])
+    assert not list(instances["fetch(own=0, other=2)"].successors(state))
+
+
+def test_a_leader_that_restarts_tells_others_that_it_led() -> None:
+    spec: Spec[Quorum] = load_spec("quorum/3.9").with_bounds({"restarts": 1})  # type: ignore[assignment]
+    instances = {str(instance): instance for instance in spec.instances}
+    (state,) = spec.initials()
+    for name in (*BOUND_TO_ANOTHER[:2], "restart(own=2)", "end_epoch(own=2, other=0)", "end_epoch(own=2, other=1)"):
+        (state,) = instances[name].successors(state)
+    assert [(node.role, node.leader) for node in state.nodes] == [(FOLLOWER, 2), (FOLLOWER, 2), (RESIGNED, 2)]
 
 
 def test_the_explanation_names_the_belief_that_is_out_of_date() -> None:
