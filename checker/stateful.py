@@ -56,6 +56,9 @@ class PropertyViolated(AssertionError):
 CHOICES = 256
 """The number of orders of preference of a spec's action instances. A byte that Hypothesis draws selects an order."""
 
+MOST_AT_ONCE = 20
+"""The maximum number of steps that are drawn at once."""
+
 
 class Printer(Protocol):
     """The pretty-printer that Hypothesis passes to `_repr_pretty_`."""
@@ -90,24 +93,21 @@ def bursts(draw: st.DrawFn) -> list[Move]:
     """
     machine: SpecMachine = draw(st.runner())
     moves: list[Move] = []
-    state, taken = machine.states[-1], len(machine.instances)
-    for choice in draw(st.binary(min_size=machine.burst[0], max_size=machine.burst[1])):
-        move = machine.choose(choice, state, taken)
-        state, taken = move.state, taken + 1 if move.instance else 0
-        moves.append(move)
+    state = machine.states[-1]
+    for choice in draw(st.binary(min_size=1, max_size=MOST_AT_ONCE)):
+        moves.append(machine.choose(choice, state))
+        state = moves[-1].state
     return moves
 
 
 class SpecMachine(RuleBasedStateMachine):
     """The base class of the state machines that `state_machine` returns. A machine runs behaviours of one spec.
 
-    A behaviour ends when no action leads to a different state, or after `longest` steps. Then the next behaviour begins
-    at the same initial state, so that no random data from Hypothesis is wasted. A step that leads back to the same
-    state is checked but not taken.
+    A behaviour ends when no action leads to a different state. Then the next behaviour begins at the same initial
+    state, so that no random data from Hypothesis is wasted. A step that leads back to the same state is checked but not
+    taken.
 
     Attributes:
-        longest: the maximum number of steps in a behaviour, or None if there is no limit.
-        burst: the minimum and maximum number of steps that are drawn at once.
         sought: the properties to check.
         visited: the states that behaviours of this class have visited.
         states: the states of the current behaviour.
@@ -115,8 +115,6 @@ class SpecMachine(RuleBasedStateMachine):
     """
 
     spec: ClassVar[Spec[object]]
-    longest: ClassVar[int | None] = None
-    burst: ClassVar[tuple[int, int]] = (1, 20)
     sought: ClassVar[list[Property]]
     visited: ClassVar[VisitedStates[object]]
     _preferences: ClassVar[list[dict[ActionInstance[object], int]]]
@@ -132,7 +130,7 @@ class SpecMachine(RuleBasedStateMachine):
         self.instances: list[ActionInstance[object]] = []
         self._least_distance = math.inf
 
-    def choose(self, choice: int, state: object, taken: int) -> Move:
+    def choose(self, choice: int, state: object) -> Move:
         """Return the next step of a behaviour, or the beginning of a new behaviour if the behaviour has ended.
 
         `choice` selects an order of preference among the action instances. The first enabled action instance in this
@@ -142,10 +140,9 @@ class SpecMachine(RuleBasedStateMachine):
 
         Parameters:
             choice: a number below `CHOICES`.
-            taken: the number of steps that the behaviour has taken.
         """
         enabled = self.moves(choice, state)
-        if not enabled or taken == self.longest:
+        if not enabled:
             return Move(None, self.states[0])
         instance = min(enabled, key=self._preferences[choice].__getitem__)
         return Move(instance, enabled[instance][choice % len(enabled[instance])])
@@ -186,7 +183,6 @@ class SpecMachine(RuleBasedStateMachine):
         """Check the properties for the last state and the last step of the behaviour, unless this has already been
         done.
         """
-        self.arrived()
         state, step = self.states[-1], tuple(self.states[-2:])
         if self.spec.distance is not None:
             self._least_distance = min(self._least_distance, self.spec.distance_of(state))
@@ -202,7 +198,7 @@ class SpecMachine(RuleBasedStateMachine):
     def _look_at(self, states: list[object], instances: list[ActionInstance[object]], *, steps: bool) -> None:
         for item in [item for item in self.sought if item.kind.of_steps == steps]:
             if complaint_at_end(self.spec, item, states) is not None:
-                self.met(Trace(self.spec, states, instances, item))
+                raise PropertyViolated(Trace(self.spec, states, instances, item))
 
     def teardown(self) -> None:
         """Report the smallest distance in the test case to Hypothesis, so that Hypothesis tries to minimize the
@@ -210,18 +206,6 @@ class SpecMachine(RuleBasedStateMachine):
         """
         if self._least_distance < math.inf:
             target(0 - self._least_distance, label="distance")  # unlike `-x`, `0 - x` is not -0.0 for 0.0
-
-    def arrived(self) -> None:
-        """Do nothing. Subclasses can override this method, which is called before a state is checked."""
-
-    def met(self, trace: Trace[object]) -> None:
-        """Raise `PropertyViolated`. Subclasses can override this method, which is called when a property is violated or
-        a witness is satisfied.
-
-        Parameters:
-            trace: the behaviour, and the property that it violates or the witness that it satisfies.
-        """
-        raise PropertyViolated(trace)
 
 
 def _refusal(spec: Spec[S]) -> str:

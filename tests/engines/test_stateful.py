@@ -162,9 +162,8 @@ def test_a_machine_is_named_after_its_spec(name: str, machine: str) -> None:
 class Log:
     """Every behaviour of a machine, as it grows."""
 
-    def __init__(self, spec: Spec[Any], longest: int | None = None) -> None:
+    def __init__(self, spec: Spec[Any]) -> None:
         self.spec = spec
-        self.longest_allowed = longest
         self.behaviours: list[list[Any]] = []
 
     def machine(self) -> type[SpecMachine]:
@@ -172,12 +171,11 @@ class Log:
         log = self
 
         class Logged(state_machine(self.spec)):  # type: ignore[misc]
-            longest = log.longest_allowed
-
-            def arrived(self) -> None:
+            def _look(self) -> None:
                 if len(self.states) == 1:
                     log.behaviours.append([])
                 log.behaviours[-1] = list(zip(self.states, [None, *self.instances], strict=True))
+                super()._look()
 
         return Logged
 
@@ -218,14 +216,6 @@ def test_another_behaviour_begins_only_where_nothing_is_enabled() -> None:
 
     assert lengths.count(3) > 100
     assert lengths.count(3) > len(lengths) - 21  # but for the last one of each example
-
-
-@pytest.mark.parametrize("longest", [1, 2, 7, 25])
-def test_no_behaviour_has_more_steps_than_are_allowed(longest: int) -> None:
-    log = Log(clock(tick), longest)
-    run(log.machine())
-
-    assert max(len(behaviour) - 1 for behaviour in log.behaviours) == longest
 
 
 # With a distance.

@@ -1,5 +1,4 @@
-"""Stores the states that are visited by a Hypothesis state machine, or while a trace is being shortened, and the steps
-from each of these states.
+"""Stores the states that a Hypothesis state machine visits, and the steps from each of them.
 
 An action may yield several next states in the iteration order of a set, which differs between processes. This module
 sorts next states by their contents, so that the same choices lead to the same states in every process.
@@ -7,8 +6,7 @@ sorts next states by their contents, so that the same choices lead to the same s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import attrs
 
@@ -20,27 +18,18 @@ from leadline.checker.spec import Spec
 
 S = TypeVar("S")
 
-Choice = tuple[ActionInstance[Any], int]
-"""An action instance, and the index of one of its next states. If the index is too large, it selects the last next
-state."""
-
 
 @attrs.frozen(eq=False)
 class Steps(Generic[S]):
     """The steps from one state.
 
     Attributes:
-        enabled: maps each enabled action instance to its next states.
-        moves: the same dict as `enabled`, without the steps that lead back to the state itself.
+        moves: maps each enabled action instance to its next states, without steps that lead back to the state itself.
         idle: the action instances with a step that leads back to the state itself (a stuttering step).
     """
 
-    enabled: dict[ActionInstance[S], list[S]]
     moves: dict[ActionInstance[S], list[S]]
     idle: list[ActionInstance[S]]
-
-    def __len__(self) -> int:
-        return sum(map(len, self.enabled.values()))
 
 
 class VisitedStates(Generic[S]):
@@ -56,9 +45,6 @@ class VisitedStates(Generic[S]):
         self._steps: dict[S, Steps[S]] = {}
         self._same: dict[S, S] = {}
         self._failures: dict[S, SpecError] = {}
-
-    def __contains__(self, state: S) -> bool:
-        return state in self._steps
 
     def steps(self, state: S) -> Steps[S]:
         """Return the steps from a state, and mark the state as visited.
@@ -88,18 +74,4 @@ class VisitedStates(Generic[S]):
         enabled = {instance: in_order(states) for instance, states in enabled.items()}
         moves = {instance: [after for after in states if after != state] for instance, states in enabled.items()}
         idle = [instance for instance, states in enabled.items() if len(moves[instance]) < len(states)]
-        return Steps(enabled, {instance: states for instance, states in moves.items() if states}, idle)
-
-    def follow(self, state: S, choices: Iterable[Choice]) -> None:
-        """Visit the states on a path.
-
-        Parameters:
-            choices: the steps to take. An action instance that is not enabled is skipped.
-
-        Raises:
-            SpecError: see `steps`.
-        """
-        for instance, choice in choices:
-            enabled = self.steps(state).enabled.get(instance, [state])
-            state = enabled[min(choice, len(enabled) - 1)]
-        self.steps(state)
+        return Steps({instance: states for instance, states in moves.items() if states}, idle)
