@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Literal, get_args
+from typing import Literal
 
 import attrs
-import cattrs
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.engines import ENGINES
@@ -34,6 +32,7 @@ from leadline.reports.kafka.known_bugs import refuse_unclaimed
 from leadline.reports.loading import load_spec
 from leadline.reports.runs.phrases import violations
 from leadline.reports.shares import share_of
+from leadline.reports.toml_files import Values, structured
 
 SHIPPED = Path(__file__).resolve().with_name("suite.toml")
 
@@ -45,8 +44,6 @@ _HEADER = re.compile(r"\s*\[\[\s*(tool\s*\.\s*leadline\s*\.\s*)?check\s*\]\]")
 
 Expected = Literal["holds", "violated", "incomplete"]
 Engine = Literal["explore", "fuzz"]
-Bounds = dict[str, int | bool | str]
-Covers = bool | list[str]
 
 
 @attrs.frozen(kw_only=True)
@@ -88,7 +85,7 @@ class Check:
     expect: Expected
     violates: str | None = None
     name: str = ""
-    bounds: Bounds = attrs.field(factory=dict)
+    bounds: Values = attrs.field(factory=dict)
     engine: Engine = "explore"
     properties: list[str] | None = None
     trace_length: int | None = None
@@ -101,7 +98,7 @@ class Check:
     seed: int = RandomSettings().seed
     symmetry: bool = False
     verify: str | None = None
-    covers: Covers = False
+    covers: bool | list[str] = False
     vacuous: list[str] = attrs.field(factory=list)
     witness: list[str] = attrs.field(factory=list)
     marks: list[str] = attrs.field(factory=list)
@@ -452,10 +449,7 @@ def _prepared(
     name = entry.get("name") or entry.get("spec")
     where = f"{path}, check {number}{f' ({name})' if name else ''}"
     try:
-        check = _converter().structure(entry, Check)
-    except cattrs.BaseValidationError as error:
-        raise LeadlineError(f"{where}: {_explained(error)}") from error
-    try:
+        check = structured(Check, entry)
         _check_sense(check, set(entry))
         spec = load_spec(check.spec, path.parent, loaded).with_bounds(check.bounds)
         refuse_unclaimed(spec)
@@ -519,59 +513,6 @@ def _read(path: Path) -> dict[str, object]:
         return read_toml(path)
     except RecursionError as error:
         raise LeadlineError(f"{path} is not a suite: it is nested too deeply") from error
-
-
-def _converter() -> cattrs.Converter:
-    """Return a converter that accepts the types of TOML, and does not convert one type to another."""
-    converter = cattrs.Converter(forbid_extra_keys=True)
-
-    def take(kind: object, right: str, fits: Callable[[object], bool]) -> None:
-        def structure(value: object, _: object) -> object:
-            if not fits(value):
-                raise TypeError(f"must be {right}, not {value!r}")
-            return value
-
-        if isinstance(kind, type):
-            converter.register_structure_hook(kind, structure)
-        else:
-            converter.register_structure_hook_func(lambda asked: bool(asked == kind), structure)
-
-    take(str, "a string", lambda value: type(value) is str)
-    take(int, "an integer", lambda value: type(value) is int)
-    take(bool, "true or false", lambda value: type(value) is bool)
-    take(float, "a number", lambda value: type(value) is int or (type(value) is float and not math.isnan(value)))
-    take(list[str], "an array of strings", lambda value: type(value) is list and {str}.issuperset(map(type, value)))
-    take(
-        Covers,
-        "true, false or an array of strings",
-        lambda value: type(value) is bool or (type(value) is list and {str}.issuperset(map(type, value))),
-    )
-    take(
-        Bounds,
-        "a table of integers, booleans and strings",
-        lambda value: type(value) is dict and {int, bool, str}.issuperset(map(type, value.values())),
-    )
-    for choice in (Expected, Engine):
-        take(choice, f"one of {', '.join(get_args(choice))}", get_args(choice).__contains__)
-    return converter
-
-
-def _explained(error: cattrs.BaseValidationError) -> str:
-    """Return a message that explains one error in a check.
-
-    Errors about unknown keys take precedence, because an unknown key can cause further errors.
-    """
-    complaints = cattrs.transform_error(error, format_exception=lambda inner, _: _complaint(inner))
-    first = min(complaints, key=lambda text: not text.startswith("unknown"))
-    message, _, key = first.rpartition(" @ $")
-    return f"{key[1:]} {message}".lstrip()
-
-
-def _complaint(error: BaseException) -> str:
-    if isinstance(error, cattrs.ForbiddenExtraKeysError):
-        extra = min(error.extra_fields)
-        return f"unknown key {extra!r}{nearest(extra, [field.name for field in attrs.fields(Check)])}"
-    return "is missing" if isinstance(error, KeyError) else str(error)
 
 
 def as_expected(codes: Sequence[int], planned: int) -> str:

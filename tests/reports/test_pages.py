@@ -541,14 +541,15 @@ def test_the_matrix_command_writes_markdown(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("specs = [", "is not valid TOML"),
-        ("specs = []", "is not a valid matrix file: required field missing, at configurations"),
+        ("specs = []", "is not a valid matrix file: configurations is missing"),
         ('specs = ["rpc/kip-3200"]\n[[configurations]]\nname = "x"', "did you mean 'rpc/kip-320'"),
         ('specs = ["rpc/kip-320"]\n[[configurations]]\nname = "x"\nbounds = {broker = 2}', "unknown bound 'broker'"),
         (
             'specs = ["rpc/kip-320"]\n[[configurations]]\nname = "x"\nbounds = {brokers = 2.5}',
-            "at configurations[0].bounds",
+            "configurations[0].bounds must be a table of integers, booleans and strings, not {'brokers': 2.5}",
         ),
-        ('spec = ["rpc/kip-320"]\nspecs = []\nconfigurations = []', "spec"),
+        ('specs = "rpc/kip-320"\nconfigurations = []', "specs must be an array of strings, not 'rpc/kip-320'"),
+        ('spec = ["rpc/kip-320"]\nspecs = []\nconfigurations = []', "unknown key 'spec': did you mean 'specs'?"),
     ],
 )
 def test_a_matrix_that_makes_no_sense_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
