@@ -30,7 +30,7 @@ from leadline.checker.support.messages import nearest
 from leadline.model.kafka.bounds import NO_LIMIT
 from leadline.model.rules import RuleColumn
 from leadline.reports.kept_results import KeptResults
-from leadline.reports.loading import load_spec, shipped_column
+from leadline.reports.loading import load_spec, mixed_in, shipped_column
 from leadline.reports.toml_files import Values, read_as
 
 SHIPPED = Path(__file__).resolve().with_name("bugs.toml")
@@ -212,10 +212,16 @@ class BugResult:
 
 @attrs.frozen(kw_only=True)
 class Archive:
-    """The archive of known bugs: the bugs that the model shows, and the bugs that it cannot show."""
+    """The archive of known bugs: the bugs that the model shows, and the bugs that it cannot show.
+
+    Attributes:
+        mixes: the bugs of mixes of two releases, which neither release has alone. `Bug.affected` and `Bug.fixed` name
+            mixes, such as ``kafka/2.7..2.8.1``.
+    """
 
     bugs: list[Bug]
     unreached: list[UnmodelledBug] = attrs.field(factory=list)
+    mixes: list[Bug] = attrs.field(factory=list)
 
     def of_family(self, family: str) -> Archive:
         """Return the part of the archive that is about one family of releases.
@@ -238,12 +244,12 @@ class Archive:
             LeadlineError: if no bug has this ticket or KIP. The message suggests similar names.
         """
         if ticket is None:
-            return self.bugs, self.unreached
-        found = [bug for bug in self.bugs if _is_about(bug, ticket)]
+            return [*self.bugs, *self.mixes], self.unreached
+        found = [bug for bug in (*self.bugs, *self.mixes) if _is_about(bug, ticket)]
         bugs = sorted(found, key=lambda bug: bug.ticket.upper() != ticket.upper())
         unreached = [bug for bug in self.unreached if _is_about(bug, ticket)]
         if not bugs and not unreached:
-            every: list[Bug | UnmodelledBug] = [*self.bugs, *self.unreached]
+            every: list[Bug | UnmodelledBug] = [*self.bugs, *self.mixes, *self.unreached]
             known = {name for bug in every for name in (bug.ticket, *bug.also)}
             close = nearest(ticket.upper(), known)
             number = ticket.upper().removeprefix("KAFKA-")
@@ -312,6 +318,10 @@ class Archive:
 
     def _runs(self, bug: Bug) -> Iterator[BugSearch]:
         try:
+            if mixed_in(bug.affected[0]):
+                yield from (BugSearch(bug, _as_released(bug, name), "violated", "affected") for name in bug.affected)
+                yield from (BugSearch(bug, _as_released(bug, name), "holds", "fixed") for name in bug.fixed)
+                return
             for name in bug.affected:
                 yield self._run(bug, name, {}, "violated", "affected")
             for name in bug.affected:
@@ -348,7 +358,7 @@ class Archive:
 
 
 def _as_released(bug: Bug, name: str) -> Spec[object]:
-    """Return the spec used to search a release for a bug, with the other bugs of the release not fixed."""
+    """Return the spec used to search a release or a mix for a bug, with its other bugs not fixed."""
     released: Spec[object] = load_spec(name).with_bounds(bug.bounds_for(name)).with_properties([bug.property])
     return released
 

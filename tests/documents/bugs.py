@@ -18,7 +18,7 @@ def narrative_of(archive: Archive, bug: Bug) -> Narrative:
 
 def page(archive: Archive) -> str:
     """Return the page of all bugs as Markdown: the most severe first, and among them those of the newest release."""
-    told, newest = [narrative_of(archive, bug) for bug in archive.bugs], RELEASES[-1].name
+    told, newest = [narrative_of(archive, bug) for bug in archive.about(None)[0]], RELEASES[-1].name
     told.sort(key=lambda each: (SEVERITIES.index(each.severity), newest not in each.bug.affected))
     lines = [
         "# Known bugs, for operators",

@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     given = parser.parse_args(arguments)
     archive = archive_with_causes()
-    archive = attrs.evolve(archive, bugs=[bug for bug in archive.bugs if not bug.by_design])
+    archive = attrs.evolve(archive, bugs=[bug for bug in archive.about(None)[0] if not bug.by_design], mixes=[])
     unmade = _unmade(archive)
     if given.tickets:
         chosen = [bug_of(archive, ticket) for ticket in given.tickets]

@@ -13,7 +13,7 @@ from leadline.brokers.driver.plan import plan_of
 from leadline.brokers.driver.schedule import schedule_of
 from leadline.brokers.plans import AnyPlan
 from leadline.brokers.quorum.plan import plan_of as plan_of_quorum
-from leadline.brokers.releases import BrokerRelease, broker_release
+from leadline.brokers.releases import BrokerRelease, broker_release, mixed_release
 from leadline.brokers.transactions.plan import plan_of as plan_of_transactions
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
@@ -91,6 +91,8 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
     if family_of(bug) == GROUPS:
         said = bug.on_brokers or "there is no replay of groups"
         raise LeadlineError(f"{bug.ticket} is about consumer groups: {said}")
+    if name is None and mixed_in(bug.affected[-1]):
+        return _mix_of(bug.affected[-1], lambda column: str(column.versions[-1]))
     if name is None:
         as_published = [each for each in bug.affected if "+" not in each and _OLDER_CLIENT not in each]
         if family_of(bug) == CONTROL and not as_published:
@@ -99,7 +101,7 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
             raise LeadlineError(f"{bug.ticket} is shown in {bug.affected[-1]}, which is not a release")
         column = _release_of((as_published or bug.affected)[-1].partition("+")[0])
         return _with_suffix(column, column.versions[-1])
-    release = broker_release(name)
+    release = mixed_release(name)
     if _spec_name(bug, release) not in [each.partition("+")[0] for each in bug.affected]:
         known = ", ".join(bug.affected)
         raise LeadlineError(f"{bug.ticket} does not affect Kafka {release.name}: the affected releases are {known}")
@@ -118,11 +120,13 @@ def fixed_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broker
     Raises:
         LeadlineError: if the bug affects the requested release, or if that release has another kind of controller.
     """
+    if name is None and mixed_in(bug.affected[-1]):
+        return next((_mix_of(each, lambda column: _first_release(column).number) for each in bug.fixed), None)
     if name is None:
         fixed = (_release_of(each) for each in bug.fixed if "+" not in each)
         own = _like(bug, _release_of(_spec_name(bug, affected)))
         return next((_first_release(each) for each in fixed if _like(bug, each) == own), None)
-    release = broker_release(name)
+    release = mixed_release(name)
     if _spec_name(bug, release) in bug.affected:
         raise LeadlineError(f"Kafka {release.name} is also affected by {bug.ticket}: choose a release with the fix")
     if release.kraft != affected.kraft and family_of(bug) != QUORUM:
@@ -237,7 +241,7 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
 _EVENTS = (
     *("crash_losing_tail", "crash", "crash_after_append", "session_expires", "shrink_isr", "begin_shutdown"),
     *("apply_record", "reassign", "cancel_reassignment", "raise_min_insync_replicas", "directory_removed"),
-    *("directory_replaced", "replace_disk"),
+    *("directory_replaced", "replace_disk", "change_level"),
     *("late_add", "late_record", "late_end"),
 )
 
@@ -304,6 +308,12 @@ def _first_release(column: Any) -> BrokerRelease:
 
 def _with_suffix(column: Any, version: str) -> BrokerRelease:
     return broker_release(f"{version}{getattr(column, 'suffix', '')}")
+
+
+def _mix_of(name: str, version: Callable[[Any], str]) -> BrokerRelease:
+    """Return a mix of real releases, of which a function chooses one version each."""
+    old, new = (_with_suffix(column, version(column)).name for column in map(_release_of, mixed_in(name)))
+    return mixed_release(f"{old}..{new}")
 
 
 def _release_of(name: str) -> Any:
