@@ -120,7 +120,7 @@ def _digest(spec: Spec[Any], limits: Limits) -> str:
     return hashlib.sha256(f"{spec.name} {code_digest(spec)} {limits}".encode()).hexdigest()
 
 
-def _in_process(search: Callable[[], Result], _: int) -> dict[str, Any]:
+def _in_process(search: Callable[[], Result]) -> dict[str, Any]:
     return _content(search())
 
 

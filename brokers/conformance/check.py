@@ -37,29 +37,6 @@ class Checked:
     notes: Mapping[str, int]
 
 
-def check(
-    read: PartitionRecording,
-    column: Column | Mix,
-    limits: Limits | None = None,
-    *,
-    keeps_logs: bool = True,
-    without: str = "",
-) -> Checked:
-    """Check the recording of a partition against the spec of a release, and return the result.
-
-    Parameters:
-        read: the recording of the partition.
-        column: the release or the mix.
-        keeps_logs: whether the states in the result contain whole logs. If false, checking a recording with many
-            records takes less time and memory. See `leadline.model.kafka.conformance.window`.
-        without: the name of an action to omit from the spec, or an empty string.
-
-    Raises:
-        NotFollowed: if the recording cannot be converted to observations.
-    """
-    return Checks(read, limits, keeps_logs=keeps_logs).check(column, without)
-
-
 class Checks:
     """Checks the recording of a partition against the specs of several releases.
 
@@ -70,7 +47,8 @@ class Checks:
     Parameters:
         read: the recording of the partition.
         limits: the limits of each search. All searches share `Limits.total`.
-        keeps_logs: whether the states in the results contain whole logs, as in `check`.
+        keeps_logs: whether the states in the results contain whole logs. If false, checking a recording with many
+            records takes less time and memory. See `leadline.model.kafka.conformance.window`.
     """
 
     def __init__(self, read: PartitionRecording, limits: Limits | None = None, *, keeps_logs: bool = True) -> None:

@@ -24,10 +24,7 @@ from leadline.checker.errors import LeadlineError, SpecError, error_line
 
 T = TypeVar("T")
 
-Call = Callable[[int], T]
-"""A function to call. Its argument is the index of a worker, which is less than the number of workers. Calls that run
-at the same time get different indices.
-"""
+Call = Callable[[], T]
 
 GRACE_SECONDS = 10.0
 """The number of seconds that a process may take to stop after its time limit."""
@@ -42,14 +39,12 @@ class Answer(Generic[T]):
             or if the process ended without a result, this is a sentence that describes the failure.
         seconds: the duration of the call in seconds.
         is_late: whether the process was killed because it exceeded the time limit.
-        worker: the index of the worker that made the call.
     """
 
     name: str
     found: T | LeadlineError | str
     seconds: float
     is_late: bool
-    worker: int
 
 
 def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) -> Iterator[Answer[T]]:
@@ -63,12 +58,11 @@ def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) 
         seconds: the time limit for each call, in seconds.
     """
     waiting, running = iter(calls), dict[Connection, Process[T]]()
-    free = list(range(workers))
     try:
         while True:
-            while free and (call := next(waiting, None)):
+            while len(running) < workers and (call := next(waiting, None)):
                 with interrupts_wait():  # Python ignores exceptions that are raised in its own functions during a fork
-                    process = Process(*call, free.pop())
+                    process = Process(*call)
                     running[process.pipe] = process
             if not running:
                 return
@@ -81,8 +75,7 @@ def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) 
                     found = f"the search did not end within {seconds:g} seconds" if is_late else process.answer()
                     del running[process.pipe]
                     process.end()
-                    free.append(process.worker)
-                    yield Answer(process.name, found, taken, is_late, process.worker)
+                    yield Answer(process.name, found, taken, is_late)
     finally:
         for process in running.values():
             process.end()
@@ -91,19 +84,16 @@ def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) 
 class Process(Generic[T]):
     """A forked process that makes one call and sends the result, or the error, to the caller.
 
-    Parameters:
-        worker: the index of the worker, which is passed to the function.
-
     Attributes:
         pipe: the connection from which the answer is read.
         began: the time at which the process was started, as returned by `time.monotonic`.
     """
 
-    def __init__(self, name: str, call: Call[T], worker: int) -> None:
-        self.name, self.worker, self.began = name, worker, time.monotonic()
+    def __init__(self, name: str, call: Call[T]) -> None:
+        self.name, self.began = name, time.monotonic()
         self.pipe, end = multiprocessing.Pipe(duplex=False)
         context = multiprocessing.get_context("fork")
-        self._process = context.Process(target=_run, args=(end, call, worker), daemon=True)
+        self._process = context.Process(target=_run, args=(end, call), daemon=True)
         sys.stdout.flush()
         with warnings.catch_warnings():
             # Python warns about a fork while other threads may hold locks. The call does not use these locks.
@@ -138,7 +128,7 @@ class Process(Generic[T]):
         self._process.join()
 
 
-def _run(pipe: Connection, call: Call[T], worker: int) -> None:
+def _run(pipe: Connection, call: Call[T]) -> None:
     """Make the call in the forked process, and send the result or the error to the caller."""
     with suppress(OSError):
         os.setsid()  # Ctrl-C must reach only the parent, which ends this process
@@ -149,7 +139,7 @@ def _run(pipe: Connection, call: Call[T], worker: int) -> None:
         os.dup2(nowhere, stream)
     answer: T | LeadlineError | str
     try:
-        answer = call(worker)
+        answer = call()
     except SpecError as error:
         answer = SpecError(str(error))
     except LeadlineError as error:

@@ -271,7 +271,7 @@ def _outcome(mutation: Mutation, spec: Spec[S], answer: Answer[Outcome]) -> Outc
 # --- in a separate process ----------------------------------------------------------------------------------
 
 
-def _original(spec: Spec[S], way: Way, _: int) -> Original:
+def _original(spec: Spec[S], way: Way) -> Original:
     result = with_order_checked(spec, lambda: way.search(spec, True, way.max_states))
     if not result.exhausted:
         raise NotSearched(
@@ -293,7 +293,7 @@ def _original(spec: Spec[S], way: Way, _: int) -> Original:
     )
 
 
-def _judge(mutation: Mutation, spec: Spec[S], original: Original, way: Way, _: int) -> Outcome:
+def _judge(mutation: Mutation, spec: Spec[S], original: Original, way: Way) -> Outcome:
     bounded = spec.with_bounds(mutation.bounds)
     mutant = mutation.made(bounded.with_properties(original.properties))
     max_states = way.max_states or max(TIMES * original.distinct, FEWEST)

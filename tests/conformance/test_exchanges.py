@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from leadline.brokers.conformance.check import check
 from leadline.brokers.conformance.events import Events, release_of
 from leadline.brokers.conformance.exchanges import fetches
 from leadline.brokers.conformance.frames import frames_around
@@ -18,6 +17,7 @@ from leadline.brokers.conformance.reading import read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer
 from leadline.model.kafka.releases import Column, column_of
+from tests.conformance.checking import check
 from tests.conformance.long import long_recording
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from leadline.brokers.conformance.check import check
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.brokers.conformance.reading import read_partition
@@ -21,6 +20,7 @@ from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer, Conformance
 from leadline.model.kafka.releases import column_of
 from leadline.model.kafka.state import Partition
+from tests.conformance.checking import check
 
 RECORDINGS = Path(__file__).parent / "recordings" / "findings"
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from leadline.brokers.conformance.check import check
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.brokers.conformance.reading import read_partition
@@ -25,6 +24,7 @@ from leadline.model.kafka.releases import RELEASES, ZOOKEEPER
 from leadline.model.kafka.state import Partition
 from leadline.reports.exit_codes import AS_EXPECTED, VIOLATED
 from leadline.reports.kafka.conformance.report import conformance_report
+from tests.conformance.checking import check
 
 RECORDINGS = Path(__file__).parent / "recordings" / "mixes"
 LOST, LOWERED = (RECORDINGS / f"{name}.jsonl" for name in ("lost-2.7.1..2.8.1", "elr-4.0.1..4.1.1"))

@@ -19,13 +19,13 @@ from typing import Any
 import attrs
 import pytest
 
-from leadline.brokers.conformance.check import check
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.reading import partitions_of, read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer
 from leadline.model.kafka.mixes import mix_of
 from leadline.model.kafka.releases import column_of
+from tests.conformance.checking import check
 from tests.conformance.test_recordings import RECORDINGS
 
 ALL = bool(os.environ.get("LEADLINE_ALL_NUMBERS"))

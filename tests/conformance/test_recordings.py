@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from leadline.brokers.conformance.check import check
 from leadline.brokers.conformance.events import Events, release_of
 from leadline.brokers.conformance.exchanges import fetches
 from leadline.brokers.conformance.not_followed import NotFollowed
@@ -16,6 +15,7 @@ from leadline.brokers.conformance.reading import partitions_of, read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer
 from leadline.model.kafka.releases import KRAFT, RELEASES, ZOOKEEPER, Column, column_of
+from tests.conformance.checking import check
 
 RECORDINGS = Path(__file__).parent / "recordings"
 

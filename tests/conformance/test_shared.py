@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leadline.brokers.conformance.check import Checked, Checks, check
+from leadline.brokers.conformance.check import Checked, Checks
 from leadline.brokers.conformance.reading import read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import UNCOUNTED, Answer, Limits
@@ -15,6 +15,7 @@ from leadline.model.kafka.conformance.following import followed_release
 from leadline.model.kafka.releases import KRAFT, RELEASES, ZOOKEEPER, Column
 from leadline.model.kafka.rules import RULES
 from leadline.reports.kafka.conformance.report import other_values
+from tests.conformance.checking import check
 from tests.conformance.test_altered import counted
 from tests.conformance.test_recordings import CONFORMS_TO, RECORDINGS, REJECTED_BY, column, read
 from tests.suite.samples import EVERY

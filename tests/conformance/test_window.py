@@ -11,7 +11,6 @@ from itertools import islice
 import attrs
 import pytest
 
-from leadline.brokers.conformance.check import check
 from leadline.checker.conformance import Answer, Observation, Undecided, follow, uncut
 from leadline.model.kafka.bounds import NO_LIMIT
 from leadline.model.kafka.conformance import window
@@ -24,6 +23,7 @@ from leadline.model.kafka.state import Partition
 from leadline.model.log import Log, Record
 from tests.bench.bench_conform import recording as recording_of
 from tests.bench.bench_conform import walk as endless_walk
+from tests.conformance.checking import check
 from tests.conformance.test_recordings import CONFORMS_TO, read
 from tests.conformance.walks import BROKERS, beginning, changed, instances, recorded, release, walk
 

@@ -128,5 +128,5 @@ def test_a_signal_during_a_fork_is_not_lost() -> None:
     """Python only prints an exception that is raised in a function that is called at a fork."""
     _at_fork.append(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        list(answers([("sleeps", lambda _: time.sleep(60))], 1, 60.0))
+        list(answers([("sleeps", lambda: time.sleep(60))], 1, 60.0))
     assert multiprocessing.active_children() == []

@@ -23,7 +23,8 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -163,20 +164,25 @@ def outcomes(mutants: list[Mutant], tests: list[str], jobs: int) -> Iterator[Out
     with tempfile.TemporaryDirectory(prefix="mutation-", ignore_cleanup_errors=True) as folder:
         copies = [Copy(Path(folder) / str(job)) for job in range(jobs)]
         longest = 0.0
-        for ready in answers(((str(job), lambda own: copies[own].seconds(tests)) for job in range(jobs)), jobs, DAY):
+        measured = ((str(job), partial(copy.seconds, tests)) for job, copy in enumerate(copies))
+        for ready in answers(measured, jobs, DAY):
             if not isinstance(ready.found, float):
                 raise Refused(str(ready.found))
             longest = max(longest, ready.found)
-        calls = (
-            (name, lambda own, stamp=stamp, mutant=mutant: copies[own].judge(mutant, tests, stamp))
-            for name, (stamp, mutant) in by_name.items()
-        )
-        for answer in answers(calls, jobs, 30 + 4 * longest):
+        used: dict[str, Copy] = {}
+
+        def calls() -> Iterator[tuple[str, Callable[[], tuple[str, str]]]]:
+            for name, (stamp, mutant) in by_name.items():  # as soon as a copy is free
+                used[name] = copies.pop()
+                yield name, partial(used[name].judge, mutant, tests, stamp)
+
+        for answer in answers(calls(), jobs, 30 + 4 * longest):
             _, mutant = by_name[answer.name]
+            copies.append(copy := used.pop(answer.name))
             if isinstance(answer.found, tuple):
                 yield Outcome(mutant, *answer.found)
             elif answer.is_late:
-                copies[answer.worker].take_back(mutant)
+                copy.take_back(mutant)
                 yield Outcome(mutant, "timed out")
             else:
                 raise Refused(str(answer.found))

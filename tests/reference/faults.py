@@ -43,7 +43,7 @@ class Fault:
     kinds: Sequence[str]
     ways: Sequence[Way] = (ORACLE, DEFAULT, LEARNING)
 
-    def specs(self, most: int, _: int = 0) -> int | None:
+    def specs(self, most: int) -> int | None:
         """Put the fault back, and return the number of specs until one differs from what the twin says, or None."""
         self.put_back()
         found = ((kind, seed, text) for seed in itertools.count() for kind in self.kinds for text in texts(kind, seed))

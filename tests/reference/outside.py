@@ -72,7 +72,7 @@ class Case:
         right = {**self.answer.verdicts, "the spec": self.answer.verdict}
         return [name for name, verdict in said.items() if verdict == "holds" != right.get(name)]
 
-    def places(self, _: int = 0) -> set[Place]:
+    def places(self) -> set[Place]:
         """Search, and return the functions that ran. See `answers`."""
         codes: set[CodeType] = set()
 
@@ -101,7 +101,7 @@ class Mistake:
     def __str__(self) -> str:
         return f"{self.file.relative_to(ROOT)}:{self.change.line} {self.change.name}"
 
-    def judge(self, case: Case, _: int = 0) -> str:
+    def judge(self, case: Case) -> str:
         """Make the mistake in this process, search, and return what comes of it. See `answers`."""
         try:
             change_functions(self.file, self.change)
