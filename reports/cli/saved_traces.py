@@ -75,7 +75,8 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str], looks
         looks: expressions whose values are shown with each state of a replayed trace.
 
     Raises:
-        LeadlineError: if the spec that the user named does not exist.
+        LeadlineError: if the spec that the user named does not exist, or if values of expressions are wanted of a trace
+            whose spec may not be run.
     """
     about = recorded.about or ""
     try:
@@ -85,7 +86,7 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str], looks
     except TraceError as error:
         return TraceView(story_of_file(recorded), about=about, reason=str(error), code=VIOLATED)
     except LeadlineError as error:
-        if spec is not None:
+        if spec is not None or looks:
             raise
         return TraceView(story_of_file(recorded), about=about, reason=str(error))
 

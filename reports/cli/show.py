@@ -114,8 +114,8 @@ def show(
     if any(wanted.values()):
         refuse_options({"format": form}, "cannot be used with --html or --json")
     files = Files(FORMATS["saved"], wanted)
-    given = {"--format": form, "--html": html and str(html)}
-    command = ["show", what, *(word for name, value in given.items() if value for word in (name, value))]
+    given = [("--format", form), ("--html", html and str(html)), *(("--look", look) for look in looks)]
+    command = ["show", what, *(word for name, value in given if value for word in (name, value))]
     view = functools.partial(view_of, command=command, looks=list(map(Look.of, looks)))
     content = _read(Path(what), spec, view, MOST_STATES if html is not None else None)
     if any(wanted.values()):

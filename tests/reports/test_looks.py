@@ -94,10 +94,10 @@ def test_a_wrong_expression_is_refused_before_the_search(climb: Path, look: str,
         assert len(refused.err.splitlines()) == 1
 
 
-def test_a_trace_without_its_spec_says_why_nothing_is_looked_at(climb: Path) -> None:
+def test_looking_into_a_trace_without_its_spec_is_refused(climb: Path) -> None:
     shown = call("show", TRACE, "--look", "height", folder=climb)
-    assert shown.code == 0
-    assert "not replayed: stairs.py" in shown.err
+    assert (shown.code, shown.out) == (2, "")
+    assert shown.err.endswith(f"type: leadline show {TRACE} --look height --spec stairs.py:spec\n")
     graph = call("show", "stairs.py", "--look", "height", folder=climb)
     assert graph.code == 2
     assert "--look is for saved traces and results" in graph.err
