@@ -72,7 +72,7 @@ def test_the_counter_of_the_readme_is_searched_and_its_trace_walked(
     frame = page.frame_locator("#result")
     place = frame.locator("footer.stepper output")
     expect(place).to_have_text("5 / 5")
-    frame.locator("button[data-go=back]").click()
+    frame.locator("button[data-go=back]").dispatch_event("click")  # a frame that is new may miss a click of the mouse
     expect(place).to_have_text("4 / 5")
     frame.locator("ol.steps a[data-step='2']").click()
     expect(place).to_have_text("2 / 5")
