@@ -14,6 +14,8 @@ from leadline.checker.action import Step
 from leadline.checker.door import DRAWN, ROWS, VALUE, admit
 from leadline.checker.support.escapes import visible
 
+__all__ = ["Along", "Cell", "Drawing", "Event", "Mark", "Message", "Row"]
+
 S = TypeVar("S")
 
 

@@ -66,6 +66,7 @@ def test_the_table_of_imports_names_the_public_modules() -> None:
     assert set(PUBLIC) == {
         "leadline.checker",
         "leadline.checker.conformance",
+        "leadline.checker.drawing",
         "leadline.checker.engines",
         "leadline.checker.settings",
         "leadline.checker.stateful",
