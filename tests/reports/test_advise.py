@@ -17,10 +17,10 @@ from leadline.model.kafka.releases import RELEASES
 from leadline.reports.kafka.advice.advice import TO_USERS, Concern, Group, advise, harm_of
 from leadline.reports.kafka.advice.cluster import Cluster, clusters
 from leadline.reports.kafka.advice.decisions import SAME_STEPS, Decider, Status
+from leadline.reports.kafka.advice.document import notes
 from leadline.reports.kafka.advice.json_advice import SCHEMA
 from leadline.reports.kafka.advice.properties import read_properties
 from leadline.reports.kafka.advice.settings import Kind, Settings, known_settings, read_settings
-from leadline.reports.kafka.advice.text import notes
 from leadline.reports.kafka.bugs import REPLICATION, TRANSACTIONS, Archive, Bug, read_archive
 from leadline.reports.loading import load_spec
 from tests.browser.chromium import chromium, needs_chromium
