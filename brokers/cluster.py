@@ -74,8 +74,6 @@ class Cluster:
         per_broker: additional configuration properties for individual brokers, keyed by broker id.
         log_dirs: the number of log directories of each broker. If there are several, the metadata log has a directory
             of its own.
-        features: the feature levels with which a KRaft cluster (4.0 or later) is formatted, keyed by feature name. A
-            feature without an entry gets the default level of the release.
         stages: the first value of the attribute.
 
     Attributes:
@@ -96,7 +94,6 @@ class Cluster:
         ports: Ports,
         settings: Mapping[str, str] | None = None,
         per_broker: Mapping[int, Mapping[str, str]] | None = None,
-        features: Mapping[str, int] | None = None,
         log_dirs: int = 1,
         stages: Mapping[Node, int] | None = None,
     ) -> None:
@@ -108,7 +105,6 @@ class Cluster:
                 f"the path {self.folder} must not contain a comma, because commas separate data directories in log.dirs"
             )
         self._brokers, self._settings, self._per_broker = range(brokers), settings or {}, per_broker or {}
-        self._features = features or {}
         self._log_dirs = {node: _directories(log_dirs) for node in self._brokers} if log_dirs > 1 else {}
         self._cluster_id = _random_id()
         self._processes: dict[Node, OwnedProcess] = {}
@@ -164,21 +160,17 @@ class Cluster:
         for node in wanted:
             self.wait(node)
 
-    def start_broker(self, broker: int, *, wait: bool = True) -> None:
+    def start_broker(self, broker: int) -> None:
         """Start a broker for the first time, or after it was killed.
 
         In ZooKeeper mode, the ZooKeeper session of a killed broker must have ended, because a broker cannot start while
         its id is registered.
 
-        Parameters:
-            wait: whether to wait until the broker is ready.
-
         Raises:
             BrokerError: if the broker does not start. The message gives the reason.
         """
         self._spawn(broker)
-        if wait:
-            self.wait(broker)
+        self.wait(broker)
 
     def wait(self, node: Node) -> None:
         """Wait until a started process is ready.
@@ -383,15 +375,13 @@ class Cluster:
                     write_properties(data / _FORMATTED, meta_properties(self._cluster_id, node))
         if isinstance(node, int) or (self.data_directory(node) / _FORMATTED).exists():
             return
-        features = [f"--feature={name}={level}" for name, level in self._features.items()]
-        if self.release.newer is not None:
-            features.append(f"--release-version={self._level_of(node).level}")
+        level = [] if self.release.newer is None else [f"--release-version={self._level_of(node).level}"]
         folder = self._folder(node)
         arguments = [
             "format",
             f"--cluster-id={self._cluster_id}",
             f"--config={folder / 'server.properties'}",
-            *features,
+            *level,
         ]
         process = self._run(node, folder / "format.log", "kafka.tools.StorageTool", *arguments)
         try:

@@ -31,6 +31,10 @@ from leadline.brokers.messages.zookeeper import (
 )
 
 _TIMEOUT_MS = 30_000
+
+SECONDS = 60.0
+"""The time in seconds after which a response is no longer waited for."""
+
 _LENGTH = struct.Struct(">i")
 _NO_PASSWORD = bytes(16)
 
@@ -47,13 +51,12 @@ class ZooKeeperError(Exception):
         self.code = code
 
 
-def close_session(port: int, session: Session, *, timeout: float = 60.0) -> bool:
+def close_session(port: int, session: Session) -> bool:
     """Take over a session, and close it.
 
     Parameters:
         port: the port of ZooKeeper itself.
         session: the session; see `leadline.brokers.proxy.Proxy.session`.
-        timeout: the timeout in seconds.
 
     Returns:
         True if the session was closed, False if it had already ended.
@@ -61,18 +64,18 @@ def close_session(port: int, session: Session, *, timeout: float = 60.0) -> bool
     Raises:
         OSError: if ZooKeeper does not respond in time.
     """
-    with _connected(port, session, timeout) as connection:
+    with _connected(port, session) as connection:
         return connection.granted.id == session.id
 
 
-def read(port: int, path: str, *, timeout: float = 60.0) -> bytes | None:
+def read(port: int, path: str) -> bytes | None:
     """Return the data of a node, or None if the node does not exist.
 
     Raises:
         OSError: if ZooKeeper does not respond in time.
         ZooKeeperError: if the response contains an error.
     """
-    with _connected(port, Session(NEW_SESSION, _NO_PASSWORD), timeout) as connection:
+    with _connected(port, Session(NEW_SESSION, _NO_PASSWORD)) as connection:
         body = connection.ask("getData", write_get_data(path))
     if body["error"] == NO_NODE:
         return None
@@ -92,27 +95,27 @@ def read_json(port: int, path: str) -> Any:
     return json.loads(data) if data else None
 
 
-def create(port: int, path: str, data: bytes, *, timeout: float = 60.0) -> None:
+def create(port: int, path: str, data: bytes) -> None:
     """Create a persistent node.
 
     Raises:
         OSError: if ZooKeeper does not respond in time.
         ZooKeeperError: if the response contains an error, for example because the node exists.
     """
-    with _connected(port, Session(NEW_SESSION, _NO_PASSWORD), timeout) as connection:
+    with _connected(port, Session(NEW_SESSION, _NO_PASSWORD)) as connection:
         body = connection.ask("create", write_create(path, data))
     if body["error"]:
         raise ZooKeeperError("create", path, body["error"])
 
 
-def delete(port: int, path: str, *, timeout: float = 60.0) -> None:
+def delete(port: int, path: str) -> None:
     """Delete a node.
 
     Raises:
         OSError: if ZooKeeper does not respond in time.
         ZooKeeperError: if the response contains an error, for example because the node does not exist.
     """
-    with _connected(port, Session(NEW_SESSION, _NO_PASSWORD), timeout) as connection:
+    with _connected(port, Session(NEW_SESSION, _NO_PASSWORD)) as connection:
         body = connection.ask("delete", write_delete(path))
     if body["error"]:
         raise ZooKeeperError("delete", path, body["error"])
@@ -131,10 +134,10 @@ class _Connection:
 
 
 @contextmanager
-def _connected(port: int, session: Session, timeout: float) -> Iterator[_Connection]:
+def _connected(port: int, session: Session) -> Iterator[_Connection]:
     """Return a context manager that connects, and closes the session at the end of the ``with`` block."""
-    with socket.create_connection((HOST, port), timeout) as connection:
-        connection.settimeout(timeout)
+    with socket.create_connection((HOST, port), SECONDS) as connection:
+        connection.settimeout(SECONDS)
         connection.sendall(write_connect(session, _TIMEOUT_MS))
         _, granted = read_connect_response(_receive(connection))
         yield _Connection(connection, granted)
