@@ -44,7 +44,7 @@ from leadline.reports.hunt import cures
 from leadline.reports.hunt.cures import base_spec
 from leadline.reports.hunt.hunt import cpu_seconds
 from leadline.reports.hunt.plan import shipped_plan
-from leadline.reports.hunt.report import Cause, read_hunt
+from leadline.reports.hunt.report import Cause, SpecHunt, read_hunt
 from leadline.reports.hunt.traces import trace_of
 from leadline.reports.kafka.bugs import Archive, Bug, fix_of, read_archive
 from leadline.reports.loading import load_spec, shipped_column
@@ -63,24 +63,28 @@ _MOST = 20.0
 """How many times as long as its processor time a hunt may take, on a machine that does other things, too."""
 
 
-def hunted(reference: str, folder: Path, seconds: float, plan: Path | None = None) -> Path:
-    """Hunt one spec in a process of its own, unless that was done, and return the file with the hunt."""
+def hunted(reference: str, folder: Path, seconds: float, *mistaken: str) -> Path:
+    """Hunt one spec in a process of its own, unless that was done, and return the file with the hunt.
+
+    Parameters:
+        mistaken: for a column with a mistake, its plan and the column. The hunt ends when it finds the mistake.
+    """
     saved = folder.resolve() / f"{reference.replace('/', '_').removesuffix('.py')}.json"
-    if not saved.exists() or not _ended(saved, seconds):
+    if not saved.exists() or not _ended(saved, seconds, *mistaken[1:]):
         command = [sys.executable, "-m", "tests.bench.bench_hunt", "--child", reference, str(saved), str(seconds)]
         with saved.with_suffix(".log").open("a") as log:
-            run = subprocess.run([*command, *([str(plan)] if plan else [])], stdout=log, stderr=log, check=False)
+            run = subprocess.run([*command, *mistaken], stdout=log, stderr=log, check=False)
         if run.returncode == 2:
             raise SystemExit(f"the hunt of {reference} failed: see {saved.with_suffix('.log')}")
     return saved
 
 
-def _ended(saved: Path, seconds: float) -> bool:
+def _ended(saved: Path, seconds: float, right: str = "") -> bool:
     own = read_hunt(saved).specs[0]
-    return own.cpu_seconds >= seconds - 1 or not own.left
+    return own.cpu_seconds >= seconds - 1 or not own.left or (bool(right) and _noticed(own, right) is not None)
 
 
-def hunt_alone(reference: str, saved: Path, seconds: float, plan: str) -> int:
+def hunt_alone(reference: str, saved: Path, seconds: float, plan: str = "", right: str = "") -> int:
     """Hunt without the archive, for what is left of the given processor time, and end as by Ctrl-C."""
     left = seconds - (read_hunt(saved).specs[0].cpu_seconds if saved.exists() else 0)
     compile_ahead(base_spec(reference))  # needed once on each machine, and no part of a hunt
@@ -94,7 +98,15 @@ def hunt_alone(reference: str, saved: Path, seconds: float, plan: str) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for processes in the background
     threading.Thread(target=watch, daemon=True).start()
     arguments = [reference, "--minutes", f"{_MOST * seconds / 60}", "--save", str(saved), "--workers", "1"]
-    with mock.patch.object(cures, "archive_with_causes", return_value=Archive(bugs=[])):
+
+    def found(_: str, cause: Cause) -> None:
+        if right and is_of_mistake(cause, right):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with (
+        mock.patch.object(cures, "archive_with_causes", return_value=Archive(bugs=[])),
+        mock.patch.object(sys.modules[hunt.callback.__module__], "_found", found),
+    ):
         result: int = hunt.main([*arguments, *(["--plan", plan] if plan else [])], standalone_mode=False)
     return result
 
@@ -212,14 +224,19 @@ def measure_mistakes(name: str, folder: Path, seconds: float, only: Sequence[str
             continue
         file = folder / f"{name}-{mistake.name}.py"
         file.write_text(MISTAKE.format(family=name, name=mistake.name, column=column))
-        own = read_hunt(hunted(str(file), folder, seconds, shipped_plan(base_spec(column)))).specs[0]
+        own = read_hunt(hunted(str(file), folder, seconds, str(shipped_plan(base_spec(column))), column)).specs[0]
         number += 1
-        noticed = [cause for cause in own.causes if is_of_mistake(cause, column)]
-        found += bool(noticed)
-        said = f"{noticed[0].violates} after {noticed[0].cpu_seconds} s" if noticed else "missed"
+        noticed = _noticed(own, column)
+        found += noticed is not None
+        said = "missed" if noticed is None else f"{noticed.violates} after {noticed.cpu_seconds} s"
         print(f"    {mistake.name} in {column}: {said}", flush=True)
     print(f"mistakes of {name}: {found} of {number}", flush=True)
     return found, number
+
+
+def _noticed(own: SpecHunt, right: str) -> Cause | None:
+    """Return the first finding of a mistake, or None."""
+    return next((cause for cause in own.causes if is_of_mistake(cause, right)), None)
 
 
 def is_of_mistake(cause: Cause, column: str) -> bool:
@@ -257,5 +274,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
-        sys.exit(hunt_alone(sys.argv[2], Path(sys.argv[3]), float(sys.argv[4]), "".join(sys.argv[5:6])))
+        sys.exit(hunt_alone(sys.argv[2], Path(sys.argv[3]), float(sys.argv[4]), *sys.argv[5:]))
     main()
