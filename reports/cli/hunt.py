@@ -164,6 +164,7 @@ def hunt(
                 found=_found,
                 seed=seed,
                 workers=workers,
+                clock=time.monotonic if engine == "spark" else time.process_time,
             ).run()
         except KeyboardInterrupt:  # the causes found so far must not be lost
             report.interrupted = True

@@ -27,6 +27,7 @@ from leadline.checker.spec import Spec
 from leadline.model.rules import RuleColumn
 from leadline.reports.differences import nearest_release, with_fields
 from leadline.reports.hunt.plan import OwnCure
+from leadline.reports.hunt.together import Together
 from leadline.reports.kafka.bugs import Archive, Bug, fix_of, read_archive
 from leadline.reports.loading import load_spec, mixed_in
 from leadline.reports.rule_tables import rule_table
@@ -95,11 +96,13 @@ class World:
     Attributes:
         reference: the name under which the spec is loaded.
         bounds: the bounds that differ from those of the spec.
+        together: the limits of a search of many failures, or None.
     """
 
     reference: str
     bounds: Values
     cures: tuple[Cure, ...] = ()
+    together: Together | None = None
 
     def spec(self, names: Sequence[str]) -> Spec[Any]:
         """Return the spec of this world, with only the given properties."""
@@ -119,15 +122,15 @@ class World:
         if left_out or replaced:
             kept = [replaced.get(each.name, each) for each in spec.actions if each.name not in left_out]
             spec = attrs.evolve(spec, actions=kept)
-        return spec
+        return spec if self.together is None else self.together.limited(spec)
 
     def having(self, *cures: Cure) -> World:
         """Return this world with additional cures."""
         return attrs.evolve(self, cures=(*self.cures, *cures))
 
     def within(self, bounds: Values) -> World:
-        """Return this world with the given bounds instead of its own."""
-        return attrs.evolve(self, bounds=bounds)
+        """Return this world with the given bounds instead of its own, and no other limits."""
+        return attrs.evolve(self, bounds=bounds, together=None)
 
 
 def _with_rules(reference: str, rules: dict[str, str]) -> str:

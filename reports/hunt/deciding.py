@@ -41,13 +41,15 @@ class Deciding:
         cures: the cures of the spec, in order of preference.
         likely: the names of the cures of other violations: often, several properties are violated by one cause.
         explored: a function that searches a spec for a number of seconds. It raises `OutOfTime` if the hunt has ended.
-        seconds: the processor time of each search, and of all searches for one violation together.
+        seconds: the time of each search, and of all searches for one violation together.
+        clock: returns the time that counts; see `Hunt.clock`.
     """
 
     cures: Sequence[Cure]
     likely: frozenset[str]
     explored: Callable[..., Result]
     seconds: float
+    clock: Callable[[], float] = time.process_time
 
     def causes(
         self, world: World, larger: World, item: Property, trace: Trace[Any], applied: Sequence[Cure] = ()
@@ -66,7 +68,7 @@ class Deciding:
         ]
         rest.sort(key=lambda cure: cure.rank)
         candidates = [cure for cure in rest if not is_allowed(world.having(cure), item, trace)]
-        until = time.process_time() + self.seconds
+        until = self.clock() + self.seconds
         fixes, decided = self._alone(world, item, [cure for cure in candidates if cure.rank == KNOWN], until)
         unnamed = [cure for cure in candidates if KNOWN < cure.rank < SHARED]
         if not fixes:
@@ -81,19 +83,19 @@ class Deciding:
             apart = self._apart(world, item, rest, candidates, until)
             if len(apart) > 1 or (apart and self._answer(world.having(apart[0][0]), item, until) != "holds"):
                 for cure, without, other in apart:
-                    yield self._cause(without, item, other, [cure], True), cure
+                    yield _cause(without, item, other, [cure], True), cure
                 return
             decided = bool(apart)
             fixes = [cure for cure, *_ in apart]
         if not fixes:
             others = self._keeping(larger, [cure for cure in candidates if cure.rank > KNOWN])
             fixes, decided = self._alone(world, item, others, until)
-        yield self._cause(world, item, trace, fixes, decided), fixes[0] if fixes else None
+        yield _cause(world, item, trace, fixes, decided), fixes[0] if fixes else None
 
     def _others(self, world: World, item: Property, trace: Trace[Any], rest: Sequence[Cure]) -> list[Cure]:
         """Return the cures of other violations with which the trace is still possible: it has another cause."""
         found = list[Cure]()
-        for cure in _one_for_each_rule([cure for cure in rest if cure.rules and cure.name in self.likely]):
+        for cure in one_for_each_rule([cure for cure in rest if cure.rules and cure.name in self.likely]):
             if is_allowed(world.having(*found, cure), item, trace):
                 found.append(cure)
         return found
@@ -117,7 +119,7 @@ class Deciding:
             Each cure that is necessary, the world with all cures but this one, and a trace there. Empty if this is not
             decided.
         """
-        every = _one_for_each_rule([cure for cure in rest if cure.rank < SHARED])
+        every = one_for_each_rule([cure for cure in rest if cure.rank < SHARED])
         own = [cure for cure in every if cure in candidates]
         if len(every) < 2 or not own or self._answer(world.having(*every), item, until) != "holds":
             return []
@@ -139,29 +141,6 @@ class Deciding:
         return [
             (cure, world.having(*(each for each in every if each != cure)), trace) for cure, trace in reversed(found)
         ]
-
-    def _cause(self, world: World, item: Property, trace: Trace[Any], fixes: Sequence[Cure], decided: bool) -> Cause:
-        first = fixes[0] if fixes else None
-        spec = world.spec([item.name])
-        return Cause(
-            name=f"no cure ({item.name})" if first is None else first.name,
-            ticket="" if first is None else first.ticket,
-            sentence="" if first is None else first.sentence,
-            by_design="" if first is None else first.by_design,
-            fixes=[cure.name for cure in fixes],
-            decided=decided,
-            violates=item.name,
-            complaint=trace.complaint,
-            spec=spec.name,
-            left_out=sorted({action for cure in world.cures for action in cure.without}),
-            bounds=attrs.asdict(spec.bounds),
-            changed=_changed(spec),
-            length=len(trace),
-            is_shortest=False,
-            steps=[instance.sentence for instance in trace.instances],
-            instances=[repr(instance) for instance in trace.instances],
-            loop=trace.loop,
-        )
 
     def _alone(self, world: World, item: Property, candidates: Sequence[Cure], until: float) -> tuple[list[Cure], bool]:
         """Return the cures that prevent a violation by themselves, of those with the best rank only, and True.
@@ -189,7 +168,7 @@ class Deciding:
     def _decided(self, world: World, item: Property, until: float) -> Result | None:
         """Search for violations of one property. Return None if there is no time left."""
         doing = f", with {' and '.join(cure.name for cure in world.cures)}"
-        if time.process_time() >= until:
+        if self.clock() >= until:
             return None
         try:
             return self.explored(world.spec([item.name]), self.seconds, doing)
@@ -215,6 +194,35 @@ class Deciding:
         return [cure for cure in candidates if cure not in lost]
 
 
+def _cause(world: World, item: Property, trace: Trace[Any], fixes: Sequence[Cure], decided: bool) -> Cause:
+    first = fixes[0] if fixes else None
+    spec = world.spec([item.name])
+    return Cause(
+        name=f"no cure ({item.name})" if first is None else first.name,
+        ticket="" if first is None else first.ticket,
+        sentence="" if first is None else first.sentence,
+        by_design="" if first is None else first.by_design,
+        fixes=[cure.name for cure in fixes],
+        decided=decided,
+        violates=item.name,
+        complaint=trace.complaint,
+        spec=spec.name,
+        left_out=sorted({action for cure in world.cures for action in cure.without}),
+        bounds=attrs.asdict(spec.bounds),
+        changed=_changed(spec),
+        length=len(trace),
+        is_shortest=False,
+        steps=[instance.sentence for instance in trace.instances],
+        instances=[repr(instance) for instance in trace.instances],
+        loop=trace.loop,
+    )
+
+
+def undecided(world: World, item: Property, trace: Trace[Any]) -> Cause:
+    """Return a violation whose cause is not known."""
+    return _cause(world, item, trace, [], False)
+
+
 _FEW = 4
 """The maximum number of candidates that are tried one by one before all of them are tried together."""
 
@@ -230,12 +238,11 @@ def lowered_bounds(world: World, item: Property, trace: Trace[Any], kept: frozen
     """
     bounds, spec = dict(world.bounds), world.spec([item.name])
     own = attrs.asdict(spec.bounds)
-    if spec.family is not None:  # of a system, failures are no configuration
-        kept = kept - {*spec.family.perturbations}
-    if item.kind.is_liveness:  # fewer steps can also mean fewer ways out
-        return bounds
+    failures = set() if spec.family is None else {*spec.family.perturbations}  # of a system: they are no configuration
+    # fewer steps can also mean fewer ways out, but no failure is one
+    lowered = failures if item.kind.is_liveness else failures | {*_LOWERED} | (own.keys() - kept)
     for name, value in own.items():
-        if not is_number(value) or value == 0 or (name in kept and name not in _LOWERED):
+        if not is_number(value) or value == 0 or name not in lowered:
             continue
         for lower in range(value if value > 0 else _MOST_OF_UNLIMITED):
             if time.monotonic() >= until:
@@ -269,9 +276,9 @@ def _changed(spec: Spec[Any]) -> list[str]:
 
 
 def violations_of(result: Result) -> list[tuple[Property, Trace[Any]]]:
-    """Return the violated properties with their counterexamples, those with a short one first."""
-    violated = [item for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces]
-    found = [(item.property, item.traces[0]) for item in violated if not item.property.kind.is_witness]
+    """Return the violated properties with their counterexamples, short ones first."""
+    violated = [item for item in result.properties if item.verdict is Verdict.VIOLATED]
+    found = [(item.property, trace) for item in violated for trace in item.traces if not item.property.kind.is_witness]
     return sorted(found, key=lambda pair: len(pair[1]))
 
 
@@ -286,7 +293,7 @@ def rules_of(cures: Iterable[Cure]) -> set[str]:
     return {rule for cure in cures for rule in cure.rules}
 
 
-def _one_for_each_rule(cures: Sequence[Cure]) -> list[Cure]:
+def one_for_each_rule(cures: Sequence[Cure]) -> list[Cure]:
     """Return the given cures, except those that change a rule that an earlier cure also changes."""
     found, changed = list[Cure](), set[str]()
     for cure in cures:

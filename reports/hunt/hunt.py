@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import time
 import zlib
@@ -16,7 +17,7 @@ from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress
 from leadline.checker.observing.digest import code_digest, leadline_digest, reads_outside
 from leadline.checker.properties import Property
-from leadline.checker.result import Limits, Result
+from leadline.checker.result import Limits, Result, StopKind
 from leadline.checker.settings import MOST_EXAMPLES, RandomSettings
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
@@ -28,11 +29,14 @@ from leadline.reports.hunt.deciding import (
     is_allowed,
     is_number,
     lowered_bounds,
+    one_for_each_rule,
+    undecided,
     violations_of,
 )
 from leadline.reports.hunt.engines import Explore
 from leadline.reports.hunt.plan import Plan, Planned
 from leadline.reports.hunt.report import Cause, HuntReport, SearchDone, Situation, SpecHunt
+from leadline.reports.hunt.together import Numbers
 from leadline.reports.hunt.traces import trace_of
 from leadline.reports.toml_files import Values
 
@@ -62,6 +66,8 @@ class Hunt:
         found: a function that is called with the spec's reference and each cause when it is found.
         seed: the seed of random searches.
         workers: the number of threads of a random search. None means one for each core.
+        clock: the time that limits the searches for one cause, and the repetitions of one search: processor time,
+            except on Spark.
     """
 
     plan: Plan
@@ -73,6 +79,7 @@ class Hunt:
     found: Callable[[str, Cause], None] = lambda _, __: None
     seed: int = 0
     workers: int | None = None
+    clock: Callable[[], float] = time.process_time
 
     def run(self) -> None:
         """Make the remaining searches, until the time is used up.
@@ -103,24 +110,31 @@ class _SpecSearch:
     _label: str = ""
     _spent: float = 0.0
     _seconds: float = 0.0
+    _apart: frozenset[str] = frozenset()
+    _listed: dict[str, list[tuple[str, Numbers]]] = attrs.field(factory=dict)
+    _stopped: set[tuple[str, ...]] = attrs.field(factory=set)
 
     def run(self) -> None:
         self._spent = cpu_seconds()
         spec = base_spec(self.own.reference)
         self._cures = cures_of(self.own.reference) or own_cures(spec, self.hunt.plan.cures)
         planned = self.hunt.plan.searches(spec)
+        self._apart = frozenset(each.name for each in planned if each.apart)
         decided = _FIRST_SECONDS
         while (each := self._next(planned)) is not None:
             if self._seconds > decided:
-                self._decide_again(self.own.causes)
-            decided = self._seconds
+                self._decide_again([cause for cause in self.own.causes if cause.search not in self._apart])
+            decided = max(decided, self._seconds)
             self._search(each)
+        self._seconds = math.inf
+        self._decide_again(self.own.causes)
 
     def _next(self, planned: Sequence[Planned]) -> Planned | None:
         """Set the time limit of the search to make next, and return it, or None if every search is complete.
 
-        Each search gets a short time first, and four times as much in each later round. Within a round, searches with
-        less effort come first. An event that has led to a new situation or cause makes the others with it come sooner.
+        Each search gets a short time first, and four times as much in each later round, for which it has one more
+        effort. Searches with less effort come first. An event that has led to a new situation or cause makes the others
+        with it come sooner.
         """
         done = {search.name: search for search in self.own.searches}
         new = {each.search for each in self.own.situations} | {cause.search for cause in self.own.causes}
@@ -131,10 +145,10 @@ class _SpecSearch:
             if before is None or before.is_open(most):
                 seconds = min(most, _FIRST_SECONDS if before is None else _MORE * before.allowed)
                 sooner = _SOONER if fruitful.intersection(each.failures) else 0
-                waiting.append((seconds, each.effort - sooner, number))
+                waiting.append((each.effort - sooner + math.log(seconds / _FIRST_SECONDS, _MORE), seconds, number))
         if not waiting:
             return None
-        self._seconds, _, number = min(waiting)
+        _, self._seconds, number = min(waiting)
         reached = f"{len(self.own.situations)} of {len(self.own.wanted)} situations"
         self._label = f"{self.own.reference}, {reached}, search {number + 1} of {len(planned)}: {planned[number].name}"
         return planned[number]
@@ -144,32 +158,36 @@ class _SpecSearch:
         round has to go on.
         """
         started, behaviours, before = time.monotonic(), 0, len(self.own.causes)
-        began, is_left = time.process_time(), False
-        world = World(planned.reference, planned.bounds)
-        world = world.having(*self._known(world))
+        began, is_left = self.hunt.clock(), False
+        world = World(planned.reference, planned.bounds, together=planned.together)
+        if not planned.apart:
+            world = world.having(*self._known(world))
         while True:
-            undecided = [cause.violates for cause in self.own.causes[before:] if not cause.decided]
-            blocked = [
-                name for name in planned.properties if undecided.count(name) >= _TRIES or self._is_hidden(world, name)
-            ]
-            names = [name for name in planned.properties if name not in blocked]
+            names, blocked = self._judged(planned, world, before)
             result, found = None, list[tuple[Property, Trace[Any]]]()
             if names:
-                spec = world.whole().with_properties([*names, *self._wanted(planned)])
-                result = self._explored(spec, self._seconds, keep_going=True)
+                judged = self._unless(planned, world)
+                if planned.together and judged.together and not planned.apart:
+                    blocked = sorted({name for name, _ in judged.together.unless[len(planned.together.unless) :]})
+                spec = judged.whole().with_properties([*names, *self._wanted(planned)])
+                traces = _TRACES if planned.apart else 1
+                result = self._explored(spec, self._seconds, keep_going=True, traces=traces)
                 self._note(planned, result)
                 found = violations_of(result)
-                if not found and not result.exhausted and self.hunt.plan.random_seconds:
-                    walked = self._walked(world.spec(names))
+                if not found and _ended_early(result) and self.hunt.plan.random_seconds and not planned.apart:
+                    walked = self._walked(spec.with_properties(names))
                     behaviours = 0 if walked.statistics.walked is None else walked.statistics.walked.behaviours
                     found = violations_of(walked)
             if not found:
                 break
             found.sort(key=lambda pair: pair[0].kind.is_liveness)  # they take longer to decide
-            world = world.having(*self._mend(planned, world, found, is_shortest=not behaviours))
-            if is_left := time.process_time() - began > _REPEATED * self._seconds:
+            if planned.apart:
+                self._list(planned, world, found)
+            else:
+                world = world.having(*self._mend(planned, world, found, is_shortest=not behaviours))
+            if is_left := self.hunt.clock() - began > _REPEATED * self._seconds:
                 break
-        if len(self.own.causes) > before + 1:
+        if len(self.own.causes) > before + 1 and not planned.together:
             self._decide_again(self.own.causes[before:])
         done = SearchDone(
             name=planned.name,
@@ -181,10 +199,53 @@ class _SpecSearch:
             seconds=round(time.monotonic() - started, 1),
             cures=[cure.name for cure in world.cures],
             not_searched=blocked,
-            allowed=self._seconds if is_left or result is None or not result.exhausted else self.hunt.plan.seconds,
+            allowed=self._seconds if is_left or result is None or _ended_early(result) else self.hunt.plan.seconds,
         )
         self.own.searches = [*(each for each in self.own.searches if each.name != planned.name), done]
         self._count_time()
+        self.hunt.save()
+
+    def _judged(self, planned: Planned, world: World, before: int) -> tuple[list[str], list[str]]:
+        """Return the names of the properties to check, and of those that would only show known causes again."""
+        if planned.together:  # they are checked, but not after the failures of these causes
+            later = {item.name for item in world.whole().all_checks if item.kind.is_liveness}
+            return [name for name in planned.properties if not planned.apart or name not in later], []
+        left = [cause.violates for cause in self.own.causes[before:] if not cause.decided]
+        blocked = [name for name in planned.properties if left.count(name) >= _TRIES or self._is_hidden(world, name)]
+        return [name for name in planned.properties if name not in blocked], blocked
+
+    def _unless(self, planned: Planned, world: World) -> World:
+        """Return a world in which a property is not judged after the failures with which it was violated: in any
+        search, or in one with cures, if these do not prevent it.
+        """
+        if world.together is None:
+            return world
+        limits, apart = _limits(world), planned.apart
+        found = [*self._listed.get(_where(planned), [])] if apart else []
+        for cause in self.own.causes:
+            is_left = not (cause.fixes and cause.decided) and cause.search not in self._apart
+            if (apart or is_left) and _is_within(cause.bounds, limits):
+                found.append((cause.violates, world.together.numbers(cause.bounds)))
+        return attrs.evolve(world, together=world.together.without(found))
+
+    def _list(self, planned: Planned, world: World, found: Sequence[tuple[Property, Trace[Any]]]) -> None:
+        """Add violations to the report without finding their causes, unless the same cures stop one that is known."""
+        assert world.together is not None
+        listed = self._listed.setdefault(_where(planned), [])
+        for item, trace in found:
+            after = item.name, world.together.happened(trace.states[-1])
+            if after in listed:
+                continue
+            listed.append(after)
+            found_after = self._count_time()
+            lowered = world.within(lowered_bounds(world, item, trace, planned.kept, self.until))
+            stopped = (item.name, *(c.name for c in self._cures if not is_allowed(lowered.having(c), item, trace)))
+            if stopped not in self._stopped:
+                self._stopped.add(stopped)
+                cause = undecided(lowered, item, trace)
+                cause.search, cause.cpu_seconds, cause.is_shortest = planned.name, found_after, True
+                self.own.causes.append(cause)
+                self.hunt.found(self.own.reference, cause)
         self.hunt.save()
 
     def _wanted(self, planned: Planned) -> list[str]:
@@ -208,14 +269,17 @@ class _SpecSearch:
 
     def _known(self, world: World) -> list[Cure]:
         """Return the cures of the causes that can happen in a world. Elsewhere, they could hide others."""
-        limits = attrs.asdict(world.whole().bounds)
-        within = {cause.name for cause in self.own.causes if cause.fixes and _is_within(cause.bounds, limits)}
+        limits = _limits(world)
+        known = [cause for cause in self.own.causes if cause.fixes]
+        if world.together:  # another search finds what these cures hide
+            return one_for_each_rule([cure for cure in self._cures if cure.name in {cause.name for cause in known}])
+        within = {cause.name for cause in known if _is_within(cause.bounds, limits)}
         return [cure for cure in self._cures if cure.name in within]
 
     def _is_hidden(self, world: World, name: str) -> bool:
         """Return whether a search for violations of a property would only find a known cause that nothing fixes."""
         cured = {bound for cure in self._cures for bound in cure.bounds}
-        limits = {bound: value for bound, value in attrs.asdict(world.whole().bounds).items() if bound not in cured}
+        limits = {bound: value for bound, value in _limits(world).items() if bound not in cured}
         unfixed = [cause for cause in self.own.causes if cause.violates == name and not cause.fixes]
         return any(_is_within(cause.bounds, limits) for cause in unfixed)
 
@@ -237,27 +301,44 @@ class _SpecSearch:
                 with suppress(OutOfTime):  # what was found is reported, decided or not
                     again = next(iter(violations_of(self._explored(lowered.spec([item.name]), self._deciding))), None)
             shortest = trace if again is None else again[1]
-            for cause, cure in self._causes_of(lowered, world, item, shortest, applied):
+            causes = self._causes_of(lowered, world, item, shortest, applied)
+            if planned.together and self._tried(item.name) >= _TRIES:
+                causes = iter([(undecided(lowered, item, shortest), None)])
+            for cause, cure in causes:
                 cause.search, cause.cpu_seconds = planned.name, found_after
                 cause.is_shortest = is_shortest or again is not None
-                self.own.causes.append(cause)
+                self._add(cause)
                 self.hunt.found(self.own.reference, cause)
                 applied = applied if cure is None or cure in applied else (*applied, cure)
             self.hunt.save()
         return applied
 
+    def _add(self, cause: Cause) -> None:
+        """Add a cause to the report, instead of the same violation that is only listed."""
+        same = [each for each in self.own.causes if (each.violates, each.bounds) == (cause.violates, cause.bounds)]
+        known = [each for each in same if each.decided or each.search not in self._apart]
+        self.own.causes = [each for each in self.own.causes if each not in same or each in known]
+        if cause.name not in [each.name for each in known]:
+            self.own.causes.append(cause)
+
+    def _tried(self, name: str) -> int:
+        """Return how many violations of a property have causes that were looked for and not found."""
+        left = [cause for cause in self.own.causes if not cause.decided and cause.search not in self._apart]
+        return sum(cause.violates == name for cause in left)
+
     def _causes_of(
         self, world: World, larger: World, item: Property, trace: Trace[Any], applied: Sequence[Cure] = ()
     ) -> Iterator[tuple[Cause, Cure | None]]:
         likely = frozenset(name for cause in self.own.causes for name in cause.fixes)
-        deciding = Deciding(self._cures, likely, self._explored, self._deciding)
+        deciding = Deciding(self._cures, likely, self._explored, self._deciding, self.hunt.clock)
         return deciding.causes(world, larger, item, trace, applied)
 
     def _decide_again(self, causes: Sequence[Cause]) -> None:
-        """Try to decide the causes that are not decided, with the cures and the time that there are now."""
+        """Try to decide the causes that are not decided, with the cures that there are now, within a time limit."""
+        began = self.hunt.clock()
         for old in [each for each in causes if not each.decided]:
             trace = trace_of(old)
-            if trace is None or trace.about is None or old.left_out:
+            if trace is None or trace.about is None or old.left_out or self.hunt.clock() - began > self._seconds:
                 continue
             self._label = f"{self.own.reference}: deciding {old.name}"
             world = World(old.spec, old.bounds)
@@ -267,15 +348,15 @@ class _SpecSearch:
             for cause, _ in found:
                 if cause.decided:
                     cause.search, cause.cpu_seconds, cause.is_shortest = old.search, old.cpu_seconds, old.is_shortest
-                    self.own.causes.append(cause)
+                    self._add(cause)
         self.hunt.save()
 
     @property
     def _deciding(self) -> float:
         return min(self.hunt.plan.deciding_seconds, self._seconds)
 
-    def _explored(self, spec: Spec[Any], seconds: float, doing: str = "", keep_going: bool = False) -> Result:
-        limits = Limits(max_seconds=self._within(), max_cpu_seconds=seconds, keep_going=keep_going)
+    def _explored(self, spec: Spec[Any], seconds: float, doing: str = "", **wanted: Any) -> Result:
+        limits = Limits(max_seconds=self._within(), max_cpu_seconds=seconds, **wanted)
         return _uninterrupted(self.hunt.explore(spec, limits, self.hunt.watch(self._label + doing)))
 
     def _walked(self, spec: Spec[Any]) -> Result:
@@ -301,14 +382,17 @@ _MORE = 4.0
 """How many times as long a search may take in the next round. The rounds before the last take a third of its time."""
 
 _TRIES = 2
-"""The number of cures that one search tries for violations of one property, if nothing is decided: later rounds have
-more time to decide.
+"""The number of times that the cause of a violation of one property is looked for, if nothing is decided: later rounds
+have more time to decide.
 """
+
+_TRACES = 10
+"""The number of traces of one length that violate a property, of which each may be after other failures."""
 
 _SOONER = 0.5
 """How much earlier a search comes if one of its failures has led to something new, as an effort."""
 
-_REPEATED = 6.0
+_REPEATED = 3.0
 """The time after which a search is not repeated before the next round, in time limits of a search of the round."""
 
 
@@ -316,6 +400,18 @@ def _uninterrupted(result: Result) -> Result:
     if result.interrupted:
         raise KeyboardInterrupt
     return result
+
+
+def _where(planned: Planned) -> str:
+    return f"{planned.reference} {planned.bounds}"
+
+
+def _limits(world: World) -> Values:
+    return attrs.asdict(world.whole().bounds)
+
+
+def _ended_early(result: Result) -> bool:
+    return result.stop is not None and result.stop.kind is not StopKind.OPEN
 
 
 def _is_within(bounds: Values, limits: Values) -> bool:

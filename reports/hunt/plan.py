@@ -13,7 +13,8 @@ import attrs
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import read_toml
-from leadline.checker.support.messages import nearest
+from leadline.checker.support.messages import counted, nearest
+from leadline.reports.hunt.together import Together
 from leadline.reports.loading import mixed_in
 from leadline.reports.toml_files import Values, read_as
 
@@ -111,6 +112,8 @@ class Planned:
         situations: the names of the situations that the search may reach.
         failures: the names of the failures that it allows.
         effort: its effort; see `Plan.searches`.
+        together: the limits of a search of many failures, or None.
+        apart: whether a search of many failures is made without cures, which could hide other causes.
     """
 
     name: str
@@ -121,6 +124,8 @@ class Planned:
     situations: tuple[str, ...]
     failures: tuple[str, ...]
     effort: float
+    together: Together | None = None
+    apart: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -132,6 +137,9 @@ class Plan:
         sizes: the bounds that give the size of the system, smallest first.
         failures: the failures that are combined.
         most: the maximum number of failures in a search.
+        together: whether one search allows all failures that the states of a release count, but at most a few of them
+            in one behaviour, at last `most`. The other failures are added to such a search one at a time. It is made
+            with the cures of all known causes, and without cures, which could hide other causes.
         properties: the names of the properties to check. If empty, those that the spec checks by default.
         also: the names of further properties to check. Those that a spec does not have are left out.
         situations: the names of the witnesses to reach. If empty, every witness of the spec.
@@ -145,6 +153,7 @@ class Plan:
     sizes: list[Values] = attrs.field(factory=lambda: [{}])
     failures: list[Failure] = attrs.field(factory=list)
     most: int = 0
+    together: bool = False
     properties: list[str] = attrs.field(factory=list)
     also: list[str] = attrs.field(factory=list)
     situations: list[str] = attrs.field(factory=list)
@@ -173,27 +182,62 @@ class Plan:
             own = {**rules, **setting.rules}
             failures = [each for each in self.failures if not _any_is(each.not_with, own)]
             most = self.most if setting.most is None else setting.most
-            for number in range(most + 1):
-                for (larger, size), failing in itertools.product(enumerate(sizes), _combinations(failures, number)):
-                    bounds = _bounds(setting, size, failing)
-                    bounded = _bounded(spec, bounds)
-                    if names := self._properties(bounded, setting, failing):
-                        effort = sum(each.effort for each in failing) + _LARGER * larger
-                        effort += (_LATER if place else 0) if setting.effort is None else setting.effort
-                        planned = Planned(
-                            name=_name(setting, size, failing),
-                            reference="+".join([spec.name, *(f"{k}={v}" for k, v in setting.rules.items())]),
-                            bounds=bounds,
-                            kept=frozenset({*setting.bounds, *size}),
-                            properties=names,
-                            situations=self._situations(bounded),
-                            failures=tuple(each.name for each in failing),
-                            effort=effort,
-                        )
-                        found.append(planned)
+            for (larger, size), (number, failing, every) in itertools.product(
+                enumerate(sizes), self._chosen(spec, failures, most)
+            ):
+                happening = [*failing, *(each for each in every for _ in range(each.most))]
+                bounds = _bounds(setting, size, happening)
+                bounded = _bounded(spec, bounds)
+                names = self._properties(bounded, setting, failing)
+                together = self._together(spec, number, names, [*failing, *every]) if every else None
+                fewest = _FEWEST if every and not larger else 1
+                if not names or (every and number < min(fewest, most)):
+                    continue
+                effort = sum(each.effort for each in failing) + _LARGER * larger
+                effort += (_LATER if place else 0) if setting.effort is None else setting.effort
+                effort += _ANOTHER * (number - fewest) if every else 0
+                planned = Planned(
+                    name=_name(setting, size, failing, number if every else 0),
+                    reference="+".join([spec.name, *(f"{k}={v}" for k, v in setting.rules.items())]),
+                    bounds=bounds,
+                    kept=frozenset({*setting.bounds, *size}),
+                    properties=names,
+                    situations=self._situations(bounded),
+                    failures=() if every else tuple(each.name for each in failing),
+                    effort=effort,
+                    together=together,
+                )
+                found.append(planned)
+                if together:
+                    name = f"{planned.name}, each cause apart"
+                    found.append(attrs.evolve(planned, name=name, effort=effort + _APART, apart=True))
         if not found:
             raise LeadlineError(f"the plan has no search for {spec.name}")
         return sorted(found, key=lambda planned: planned.effort)
+
+    def _chosen(
+        self, spec: Spec[Any], failures: Sequence[Failure], most: int
+    ) -> Iterator[tuple[int, tuple[Failure, ...], list[Failure]]]:
+        """Yield the combinations of failures: how many, which ones, and those of which a few happen; see `together`."""
+        known = spec.family.perturbations if self.together and spec.family is not None else ()
+        every = [each for each in failures if each.bounds.keys() <= {*known}]
+        if not every or not most:
+            yield from ((n, chosen, []) for n in range(most + 1) for chosen in _combinations(failures, n))
+            return
+        others = [(each,) * n for each in failures if each not in every for n in range(1, each.most + 1)]
+        yield from ((n, chosen, every) for n in range(1, most + 1) for chosen in ((), *others))
+
+    def _together(self, spec: Spec[Any], most: int, names: Sequence[str], failures: Sequence[Failure]) -> Together:
+        """Return the limits of a search of at most so many of the given failures."""
+        known = spec.family.perturbations
+        counts = [{name: number for name, number in each.bounds.items() if name in known} for each in failures]
+        unless = [
+            (name, numbers)
+            for each, numbers in zip(failures, counts, strict=True)
+            for name in names
+            if numbers and (name in each.breaks or (each.properties and name not in each.properties))
+        ]
+        return Together(tuple(dict.fromkeys(name for each in counts for name in each)), most, tuple(unless))
 
     def _situations(self, spec: Spec[Any]) -> tuple[str, ...]:
         """Return the names of the witnesses to reach that a spec has."""
@@ -232,15 +276,26 @@ def _bounded(spec: Spec[Any], bounds: Values) -> Spec[Any]:
         raise LeadlineError(f"the plan does not fit {spec.name}: {error}") from error
 
 
-def _name(setting: Setting, size: Mapping[str, Any], failing: Sequence[Failure]) -> str:
+def _name(setting: Setting, size: Mapping[str, Any], failing: Sequence[Failure], most: int) -> str:
     numbers = Counter(each.name for each in failing)
     names = [name if number == 1 else f"{number} x {name}" for name, number in numbers.items()]
+    if most:
+        names.append(f"at most {counted(most, 'failure')} of any kind")
     sizes = [f"{name}={value}" for name, value in size.items()]
     return ", ".join([setting.name, *sizes, " + ".join(names) or "no failure"])
 
 
 _LARGER = 0.5
 """The effort of the next size."""
+
+_FEWEST = 2
+"""The fewest failures in a search of many with the smallest size: one takes hardly less time."""
+
+_ANOTHER = 0.6
+"""The effort of another failure in a search of many."""
+
+_APART = -0.3
+"""How much less effort a search of many failures without cures has: it only lists violations."""
 
 _LATER = 1.5
 """The effort of all configurations but the first one."""

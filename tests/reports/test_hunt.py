@@ -16,6 +16,7 @@ from unittest import mock
 import attrs
 import pytest
 
+from leadline.checker import action, eventually, invariant
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Verdict
 from leadline.checker.spec import Spec
@@ -41,6 +42,7 @@ from leadline.reports.hunt.engines import on_this_machine
 from leadline.reports.hunt.hunt import Hunt, prepared, renewed
 from leadline.reports.hunt.plan import Failure, Plan, Setting, read_plan, shipped_plan
 from leadline.reports.hunt.report import Cause, HuntReport, SpecHunt, read_hunt
+from leadline.reports.hunt.together import Together
 from leadline.reports.kafka.bugs import Archive, Bug, read_archive
 from leadline.reports.loading import load_spec, mixed_in
 from leadline.reports.toml_files import Values
@@ -503,14 +505,106 @@ def test_a_hunt_checks_what_applies_within_the_bounds_of_each_search(tmp_path: P
 def test_searches_are_from_small_to_large() -> None:
     searches = [search.name for search in read_plan(KAFKA_PLAN).searches(base_spec("kafka/4.3"))]
     first = [name.removeprefix("acks=all, min.insync.replicas=2, ") for name in searches]
+    few, more = "at most 2 failures of any kind", "at most 3 failures of any kind"
     in_order = [
-        *("brokers=2, no failure", "brokers=3, no failure", "brokers=2, crash", "brokers=2, reassignment"),
-        *("brokers=3, crash", "brokers=3, reassignment", "brokers=2, controlled shutdown + lost directory"),
-        *("brokers=3, crash + another leader epoch", "brokers=3, controlled shutdown + lost directory"),
+        *(f"brokers=2, {few}, each cause apart", f"brokers=2, {few}"),
+        *(f"brokers=2, {more}", f"brokers=2, another record + {few}", f"brokers=2, another record + {more}"),
+        *(f"brokers=3, max_epoch=1, {more}", f"brokers=3, max_epoch=1, 2 x another leader epoch + {more}"),
     ]
     assert sorted(in_order, key=first.index) == in_order
-    assert "brokers=3, crash + first partition with 2 replicas" in first
+    assert f"brokers=3, max_epoch=1, first partition with 2 replicas + {more}" in first
     assert not [name for name in first if "with 1 replica + first partition with 2 replicas" in name]
+
+
+def test_one_search_of_many_failures_visits_what_a_search_of_each_does() -> None:
+    """It visits common states once. The last failure may be one more than the most, and nothing is found with more."""
+    bounds: Values = {"acks": "all", "min_insync_replicas": 2, "records": 1, "crashes": 0, "isr_shrinks": 0}
+    settings = [Setting(name="one record", bounds={**bounds, "missed_bounces": 0})]
+    lossy = Failure(name="lossy crash", bounds={"lossy_crashes": 1}, breaks=["weak_isr"])
+    failures = [Failure(name="crash", bounds={"crashes": 1}), lossy]
+
+    def searched(together: bool, most: int) -> tuple[list[int], set[str]]:
+        plan = Plan(settings=settings, failures=failures, together=together, most=most)
+        numbers, found = list[int](), set[str]()
+        for each in plan.searches(base_spec("kafka/2.0.0")):
+            if not each.apart:
+                spec = World(each.reference, each.bounds, together=each.together).spec(each.properties)
+                result = on_this_machine(1)(spec, Limits(keep_going=True), lambda _: None)
+                numbers.append(result.statistics.distinct)
+                found |= {item.property.name for item in result.properties if item.verdict is Verdict.VIOLATED}
+        return numbers, found
+
+    (none, *each), alone = searched(False, 1)
+    (number,), together = searched(True, 1)
+    assert number == sum(each) - none
+    assert alone <= together <= searched(False, 2)[1]
+    assert "weak_isr" not in together, "a lossy crash breaks it"
+
+
+@attrs.frozen
+class Stops:
+    stops: int = 0
+
+
+@attrs.frozen
+class Job:
+    is_done: bool = False
+    spent: Stops = Stops()
+
+
+@action("it works", fair="weak")
+def work(state: Job) -> Iterator[Job]:
+    if not state.is_done and not state.spent.stops:
+        yield attrs.evolve(state, is_done=True)
+
+
+@action("it stops")
+def stop(state: Job) -> Iterator[Job]:
+    if not state.is_done and not state.spent.stops:
+        yield attrs.evolve(state, spent=Stops(1))
+
+
+@invariant("it goes on")
+def goes_on(state: Job) -> bool:
+    return state.is_done or not state.spent.stops
+
+
+@eventually("it ends")
+def ends(state: Job) -> bool:
+    return state.is_done
+
+
+def test_a_promise_is_not_judged_after_failures_that_break_it() -> None:
+    spec = Spec(name="job", initial_states=lambda _: [Job()], actions=[work, stop], properties=[goes_on, ends])
+    broken = Together(("stops",), 1, (("goes_on", {"stops": 1}), ("ends", {"stops": 1})))
+    kept = Together(("stops",), 1, (("goes_on", {"stops": 2}), ("ends", {"stops": 2})))
+    answers = [
+        on_this_machine(1)(each.limited(spec), Limits(keep_going=True), lambda _: None) for each in (broken, kept)
+    ]
+    assert [[item.verdict for item in result.properties] for result in answers] == [
+        [Verdict.HOLDS] * 2,
+        [Verdict.VIOLATED] * 2,
+    ]
+
+
+def test_what_a_cure_could_hide_is_listed_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A violation after other failures is listed too, if other rules stop its steps, and is decided at the end."""
+    monkeypatch.setattr(cures, "archive_with_causes", lambda: Archive(bugs=[]))
+    cures_of.cache_clear()
+    bounds: Values = {"acks": "all", "min_insync_replicas": 2, "records": 1, "crashes": 0, "isr_shrinks": 0}
+    failures = [Failure(name=name, bounds={name: 1}) for name in ("session_expiries", "shutdowns", "late_fetches")]
+    plan = Plan(
+        settings=[Setting(name="one record", bounds={**bounds, "missed_bounces": 0})],
+        failures=failures, properties=["isr_members_active"], together=True, most=2, random_seconds=0, seconds=60,
+    )  # fmt: skip
+    own = made(plan, "kafka/2.0.0")
+    cures_of.cache_clear()
+    apart = "one record, at most 2 failures of any kind, each cause apart"
+    assert [search.verdict for search in own.searches if search.name == apart] == ["holds"]
+    listed = [cause for cause in own.causes if cause.search == apart]
+    assert listed
+    assert all(cause.decided for cause in own.causes)
+    assert len({(cause.name, *cause.bounds.values()) for cause in own.causes}) == len(own.causes)
 
 
 def test_a_plan_for_kafka_is_not_for_other_specs(tmp_path: Path) -> None:
@@ -590,15 +684,16 @@ def without_outdated_log_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("release", ["kafka/4.1", "kafka/4.3"])
 def test_the_plan_reaches_a_finding_that_nobody_has_named_and_names_its_rule(release: str) -> None:
     """An early search of the shipped plan allows the steps, and the first change that prevents them is the rule."""
-    name = "leader_candidates_complete"
-    searches = read_plan(KAFKA_PLAN).searches(base_spec(release))
-    (number,) = (
-        number for number, each in enumerate(searches)
-        if each.name == "acks=all, min.insync.replicas=2, brokers=3, crash + another leader epoch"
-    )  # fmt: skip
-    assert number < 160, "with 5 seconds for each, a hunt comes to it in a quarter of an hour"
-    assert name in searches[number].properties
-    world = World(release, searches[number].bounds)
+    name, limits = (
+        "leader_candidates_complete",
+        "2 x another leader epoch + at most 2 failures of any kind, each cause apart",
+    )
+    early = read_plan(KAFKA_PLAN).searches(base_spec(release))[:160]
+    (planned,) = (
+        each for each in early if each.name == f"acks=all, min.insync.replicas=2, brokers=3, max_epoch=1, {limits}"
+    )
+    assert name in planned.properties
+    world = World(release, planned.bounds, together=planned.together)
     trace = executed(world.spec([name]), OUTDATED_LOG_END)
     assert trace is not None
     preventing = [cure for cure in cures_of(release) if not allows(world.having(cure).spec([name]), trace)]
