@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from leadline.checker.properties import invariant, step_invariant, step_witness, witness
 from leadline.model.txn.consume import read_committed, read_uncommitted, stable
-from leadline.model.txn.messages import ABORT, COMMIT, EndTxn, InitProducerId, Produce
+from leadline.model.txn.messages import ABORT, COMMIT, NO_SEQUENCE, EndTxn, InitProducerId, Produce
 from leadline.model.txn.partition import NO_EPOCH, Data, Marker
 from leadline.model.txn.state import (
     COMPLETE_ABORT,
@@ -167,7 +167,7 @@ def sequences_complete(state: Transactions) -> Iterator[str]:
                 yield f"partition {number} has {entry} after epoch {epoch}"
             if entry.epoch != epoch:
                 epoch, expected = entry.epoch, 0
-            if isinstance(entry, Data):
+            if isinstance(entry, Data) and entry.sequence != NO_SEQUENCE:
                 if entry.sequence != expected:
                     yield f"partition {number} has {entry} with sequence {entry.sequence} instead of {expected}"
                 expected = entry.sequence + 1

@@ -7,7 +7,7 @@ import functools
 import attrs
 
 from leadline.checker.spec import Spec
-from leadline.invariants import transaction_progress, transactions
+from leadline.invariants import transaction_offsets, transaction_progress, transactions
 from leadline.model.family import Family, Mutations
 from leadline.model.txn import drawing, failures, mistakes, state
 from leadline.model.txn.actions import actions_of
@@ -26,6 +26,8 @@ PROPERTIES = (
     transactions.epoch_bump_repeatable,
     transactions.sequences_complete,
     transactions.transitions_valid,
+    transaction_offsets.no_uncommitted_offset,
+    transaction_offsets.no_forgotten_offset,
     transactions.committed_record_read,
     transactions.read_uncommitted_sees_aborted,
     transactions.lso_below_hw,
@@ -48,7 +50,7 @@ def _spec(column: Column, protocol: Protocol) -> Spec[state.Transactions]:
         initial_states=functools.partial(state.initial_states, protocol=protocol),
         actions=actions_of(protocol),
         properties=PROPERTIES,
-        optional=(*LIVENESS, *transactions.SITUATIONS),
+        optional=(*LIVENESS, *transactions.SITUATIONS, *transaction_offsets.SITUATIONS),
         cut=failures.cannot_expire_again,
         bounds=column.bounds,
         distance=transactions.distance_to_hanging,

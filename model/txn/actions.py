@@ -25,6 +25,7 @@ from leadline.model.txn.delivery import (
     lose_response,
 )
 from leadline.model.txn.failures import elect_uncleanly, expire, fail_over
+from leadline.model.txn.group import materialise
 from leadline.model.txn.producer import add_partition, end, give_up, initialise, produce, retry
 from leadline.model.txn.protocols import Protocol
 from leadline.model.txn.state import Transactions
@@ -41,6 +42,7 @@ ACTIONS: tuple[TransactionsAction, ...] = (
     leader_appends,
     write_marker,
     complete,
+    materialise,
     advance_high_watermark,
     retry,
     give_up,

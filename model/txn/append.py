@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from leadline.model.txn.messages import Produce, WriteMarker
+import attrs
+
+from leadline.model.txn.group import after_marker
+from leadline.model.txn.messages import NO_SEQUENCE, Produce, WriteMarker
 from leadline.model.txn.partition import Data, Marker
 from leadline.model.txn.producer import OK, REFUSED, Response
 from leadline.model.txn.state import FENCED, Transactions
@@ -35,13 +38,16 @@ def append_record(state: Transactions, request: Produce) -> tuple[Transactions, 
     if state.protocol.verifies and state.protocol.guards and not _has_open(state, request) and not request.guarded:
         return state, Response(REFUSED)
     expected = partition.next_sequence if request.epoch == partition.producer_epoch else 0
-    if state.protocol.checks_sequences and request.sequence != expected:
+    if state.protocol.checks_sequences and request.sequence not in (expected, NO_SEQUENCE):
         is_duplicate = request.epoch == partition.producer_epoch and request.sequence < expected
         return state, Response(OK if is_duplicate else REFUSED)
     if bounds.lag and len(partition.log) - partition.high_watermark == bounds.lag:
         return None
     record = Data(request.epoch, request.sequence, request.transaction)
-    return state.with_partition(request.partition, partition.appended(record, bounds.lag)), Response(OK)
+    after = state.with_partition(request.partition, partition.appended(record, bounds.lag))
+    if state.has_offsets(request.partition):
+        after = attrs.evolve(after, group=attrs.evolve(state.group, pending=request.transaction))
+    return after, Response(OK)
 
 
 def write_marker_to(state: Transactions, request: WriteMarker) -> Transactions | None:
@@ -60,4 +66,6 @@ def write_marker_to(state: Transactions, request: WriteMarker) -> Transactions |
         return None
     marker = Marker(request.result, request.epoch, request.coordinator_epoch)
     written = state.with_partition(request.partition, partition.appended(marker, bounds.lag))
+    if state.has_offsets(request.partition):
+        written = after_marker(written, marker)
     return written.without_guards(request.partition)

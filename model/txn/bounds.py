@@ -17,6 +17,9 @@ class Bounds:
     transactions: int = bound(2, "transactions that producers begin in all", at_least=1, at_most=9)
     records: int = bound(1, "records that a transaction writes to each partition", at_least=1, at_most=9)
     producers: int = bound(1, "producers with the same transactional id, one after the other", at_least=1, at_most=4)
+    groups: int = bound(
+        0, "consumer groups whose offsets the transactions commit, in partition 0", at_least=0, at_most=1
+    )
     delayed: int = bound(1, "requests that arrive after their sender has given up waiting", at_least=0, at_most=9)
     lost_responses: int = bound(0, "responses that do not arrive", at_least=0, at_most=9)
     expiries: int = bound(0, "transactions that the coordinator aborts after a time-out", at_least=0, at_most=9)

@@ -9,6 +9,7 @@ import attrs
 from leadline.checker.action import action
 from leadline.model.txn.append import write_marker_to
 from leadline.model.txn.bounds import partitions
+from leadline.model.txn.group import has_not_answered
 from leadline.model.txn.messages import ABORT, AddPartitions, EndTxn, InitProducerId, Produce, WriteMarker
 from leadline.model.txn.partition import NO_EPOCH
 from leadline.model.txn.producer import OK, REFUSED, Response
@@ -102,10 +103,14 @@ def ended(state: Transactions, request: EndTxn) -> Handled | None:
 def write_marker(state: Transactions, partition: int) -> Iterator[Transactions]:
     """The coordinator writes a commit or abort marker to a partition of the transaction."""
     own = state.coordinator
-    if own.is_prepared and partition in own.pending:
-        written = write_marker_to(state, marker_of(state, partition))
-        if written is not None:
-            yield _with(written, attrs.evolve(own, pending=own.pending - {partition}))
+    if not own.is_prepared or partition not in own.pending:
+        return
+    if state.has_offsets(partition) and has_not_answered(state):
+        return
+    written = write_marker_to(state, marker_of(state, partition))
+    if written is not None:
+        is_answered = not (state.has_offsets(partition) and has_not_answered(written))
+        yield _with(written, attrs.evolve(own, pending=own.pending - {partition}) if is_answered else own)
 
 
 @action("the coordinator completes the transaction", fair="weak")

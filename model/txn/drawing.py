@@ -13,9 +13,10 @@ from leadline.model.txn.coordinator import marker_of
 from leadline.model.txn.explanation import events, late_arrival
 from leadline.model.txn.messages import Produce, Request, WriteMarker
 from leadline.model.txn.partition import NO_EPOCH, Data, Entry, Partition
-from leadline.model.txn.state import FAILED, FENCED, NEW, Producer, Transactions
+from leadline.model.txn.state import FAILED, FENCED, NEW, Group, Producer, Transactions
 
 COORDINATOR = "coordinator"
+GROUP = "group coordinator"
 
 
 def producer_row(producer: int) -> str:
@@ -35,6 +36,8 @@ def rows(state: Transactions) -> dict[str, Row]:
     """
     found = {producer_row(number): _producer(each) for number, each in enumerate(state.producers)}
     found[COORDINATOR] = _coordinator(state)
+    if state.bounds.groups:
+        found[GROUP] = _group(state.group)
     for number in range(len(state.partitions)):
         found[partition_row(number)] = _partition(state, number)
     read = [record for number in range(len(state.partitions)) for record in read_committed(state, number)]
@@ -61,6 +64,13 @@ def _coordinator(state: Transactions) -> Row:
     badges = [own.state, f"epoch {own.epoch}"]
     badges += [f"{'markers to' if own.is_prepared else 'partitions'}: {left}"] if left else []
     return Row(badges=badges, columns={"role": own.state, "epoch": str(own.epoch), "partitions": left or "-"})
+
+
+def _group(own: Group) -> Row:
+    offset, pending = (f"t{each}" if each else "-" for each in (own.offset, own.pending))
+    left = " ".join(map(str, own.completions)) or "-"
+    badges = [f"offset of {offset}", f"pending: {pending}"] + ([f"to take over: {left}"] if own.completions else [])
+    return Row(badges=badges, columns={"offset": offset, "pending": pending, "to take over": left})
 
 
 def _partition(state: Transactions, number: int) -> Row:

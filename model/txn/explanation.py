@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from leadline.checker.action import Step
 from leadline.checker.drawing import Event
 from leadline.model.txn.consume import read_committed
+from leadline.model.txn.group import group_of
 from leadline.model.txn.messages import ABORT, COMMIT, AddPartitions, EndTxn, InitProducerId, Produce, Request
 from leadline.model.txn.partition import Data, Marker
-from leadline.model.txn.state import FENCED, RESULTS, Transactions
+from leadline.model.txn.state import FENCED, OFFSETS, RESULTS, Transactions
 
 LATE = ("late_init", "late_add", "late_record", "late_end", "late_marker")
 
@@ -66,6 +67,8 @@ def _of(step: Step[Transactions]) -> Iterator[tuple[str, str, bool]]:
             yield f"{named(request)} is handled, and the response is lost", "lost response", False
         case "late_verification", {"partition": partition}:
             yield f"the leader of partition {partition} asks about a late record, and it may append it", "", False
+        case "materialise", _:
+            yield _of_offsets(before)
         case "expire", _:
             yield "the coordinator aborts the transaction after its time-out", "timed out", False
         case "fail_over", _:
@@ -84,6 +87,15 @@ def _of(step: Step[Transactions]) -> Iterator[tuple[str, str, bool]]:
             yield f"the producer is told that transaction {old.transaction} is {result}", result, True
         if new.mode == FENCED != old.mode:
             yield "the producer is fenced", "fenced", False
+
+
+def _of_offsets(state: Transactions) -> tuple[str, str, bool]:
+    """Describe that the group coordinator takes over the offsets of a transaction in a state."""
+    text, pending = "the group coordinator takes over the offsets of a transaction that has ended", state.group.pending
+    if pending == 0 or pending != group_of(state.partitions[OFFSETS]).pending:
+        return text, "offsets", True
+    does = "takes over" if state.group.completions[0].result == COMMIT else "drops"
+    return f"{text}, and {does} those of transaction {pending}, which has not ended", f"{does} offsets", False
 
 
 def _of_late(step: Step[Transactions], late: Request) -> Iterator[tuple[str, str, bool]]:

@@ -9,6 +9,7 @@ import attrs
 from leadline.checker.action import action
 from leadline.model.txn.bounds import partitions
 from leadline.model.txn.coordinator import expired, failed_over, marker_of
+from leadline.model.txn.group import group_of
 from leadline.model.txn.partition import Marker
 from leadline.model.txn.state import Transactions
 
@@ -55,4 +56,5 @@ def elect_uncleanly(state: Transactions, partition: int) -> Iterator[Transaction
             high_watermark=min(own.high_watermark, len(log)),
             believed_ended=len(log) if kept else min(own.believed_ended, len(log)),
         )
-        yield state.having("unclean_elections").with_partition(partition, shorter).without_guards(partition)
+        after = state.having("unclean_elections").with_partition(partition, shorter).without_guards(partition)
+        yield attrs.evolve(after, group=group_of(shorter)) if state.has_offsets(partition) else after

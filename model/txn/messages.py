@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import attrs
 
+NO_SEQUENCE = -1
+"""The sequence number of a record with an offset. A group coordinator appends it without one (KIP-98)."""
+
 COMMIT = "commit"
 ABORT = "abort"
 
@@ -48,7 +51,8 @@ class Produce:
     """A `Produce` request with one record.
 
     Attributes:
-        epoch, sequence: the producer epoch and the sequence number of the record.
+        epoch, sequence: the producer epoch and the sequence number of the record, or `NO_SEQUENCE` for an offset of a
+            consumer group (`TxnOffsetCommit`).
         transaction: the number of the producer's transaction.
         verified: whether the coordinator has answered that the partition is part of the transaction (KIP-890).
         guarded: whether the verification is still valid, that is, no transaction has ended on the partition since then

@@ -127,6 +127,7 @@ MISTAKES: tuple[Mistake, ...] = (
 
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("expiry", "same-epoch"): {"transactions": 1, "delayed": 0, "expiries": 1},
+    ("offsets_completed", "later"): {"partitions": 1, "delayed": 0, "groups": 1},
     ("guard", "none"): {"transactions": 1, "partitions": 1},
     ("verification", "none"): {"transactions": 1, "partitions": 1},
     ("open_transaction", "any-epoch"): {"partitions": 1, "delayed": 0},
@@ -140,6 +141,8 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
 RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("end_epoch", "not-lower"): "no request has a higher epoch than the coordinator's, unless the coordinator loses a "
     "bump of the epoch (KAFKA-9600)",
+    ("offsets_completed", "with-the-marker"): "it is the rule of later releases",
+    ("offsets_completed", "before-the-answer"): "the transaction coordinator waits for it",
     ("time_out", "re-initialise"): "the application does more than it must",
     ("last_epoch", "persisted"): "it is the rule of later releases",
 }

@@ -8,7 +8,16 @@ import attrs
 
 from leadline.checker.action import action
 from leadline.model.txn.bounds import partitions, producers
-from leadline.model.txn.messages import ABORT, COMMIT, AddPartitions, EndTxn, InitProducerId, Produce, Request
+from leadline.model.txn.messages import (
+    ABORT,
+    COMMIT,
+    NO_SEQUENCE,
+    AddPartitions,
+    EndTxn,
+    InitProducerId,
+    Produce,
+    Request,
+)
 from leadline.model.txn.partition import NO_EPOCH
 from leadline.model.txn.state import (
     MUST_ABORT,
@@ -73,10 +82,11 @@ def produce(state: Transactions, producer: int, partition: int) -> Iterator[Tran
             continue
         if not state.protocol.bumps and partition not in own.added:
             continue
-        request = Produce(own.epoch, own.sequences[partition], partition, own.transaction)
-        sent = attrs.evolve(
-            own, written=_one_more(own.written, partition), sequences=_one_more(own.sequences, partition)
-        )
+        has_sequence = not state.has_offsets(partition)
+        sequence = own.sequences[partition] if has_sequence else NO_SEQUENCE
+        request = Produce(own.epoch, sequence, partition, own.transaction)
+        sequences = _one_more(own.sequences, partition) if has_sequence else own.sequences
+        sent = attrs.evolve(own, written=_one_more(own.written, partition), sequences=sequences)
         yield _sending(begun, producer, sent, request)
 
 

@@ -31,6 +31,9 @@ class Protocol:
         restarts_after_timeout: whether the application replaces its producer after a request has timed out and the
             transaction has ended.
         keeps_last_epoch: whether the coordinator still knows the last producer epoch after a failover.
+        materialises_before_answer: whether a group coordinator answers that it has written a marker only once it has
+            taken over the offsets of the transaction (KAFKA-17507).
+        materialises_with_marker: whether it takes them over together with the marker.
         fences_records: returns whether a leader refuses a record. The arguments are the leader's producer epoch and the
             epoch of the record.
         fences_adding: returns whether the coordinator refuses an `AddPartitionsToTxn` request or a verification. The
@@ -58,6 +61,8 @@ class Protocol:
     bumps_after_produce: bool
     restarts_after_timeout: bool
     keeps_last_epoch: bool
+    materialises_before_answer: bool
+    materialises_with_marker: bool
     fences_records: Callable[[int, int], bool]
     fences_adding: Callable[[int, int], bool]
     initialises_with_higher_epoch: bool = True

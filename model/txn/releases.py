@@ -59,6 +59,7 @@ KIP_98 = Column(
         "produce_timeout": "abort",
         "time_out": "go-on",
         "last_epoch": "in-memory",
+        "offsets_completed": "before-the-answer",
         "verification": "none",
         "guard": "none",
         "open_transaction": "any-epoch",
@@ -96,13 +97,26 @@ DESIGNS = (KIP_98, KIP_360, KIP_890_1, KIP_890_2)
 
 # --- releases -----------------------------------------------------------------------------------------------------
 
+_WITHOUT_6917 = ("0.11.0.2", "1.0.0", "1.0.1", "1.1.0")
+"""The releases before that of KAFKA-6917, on each branch that has it."""
+
 BROKERS: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
     ("0.11", between("0.11.0.0", "0.11.0.1"), {"expiry": "same-epoch"}),
-    ("1.0", between("0.11.0.2", "2.4.1"), {"expiry": "higher-epoch", "end_epoch": "not-lower"}),
+    ("1.0", _WITHOUT_6917, {"expiry": "higher-epoch", "end_epoch": "not-lower"}),
+    (
+        "2.0",
+        tuple(each for each in between("0.11.0.2", "2.4.1") if each not in _WITHOUT_6917),
+        {"offsets_completed": "later"},
+    ),
     ("2.5", between("2.5.0", "2.5.1"), {}),
     ("2.6", between("2.6.0", "3.5.2"), {"end_epoch": "equal"}),
-    ("3.6", between("3.6.0", "3.9.2"), {"verification": "asks", "guard": "compared"}),
-    ("4.0", between("4.0.0", PUBLISHED[-1]), {"open_transaction": "same-epoch"}),
+    ("3.6", between("3.6.0", "3.9.0"), {"verification": "asks", "guard": "compared"}),
+    ("3.9.1", between("3.9.1", "3.9.2"), {"offsets_completed": "before-the-answer"}),
+    (
+        "4.0",
+        between("4.0.0", PUBLISHED[-1]),
+        {"open_transaction": "same-epoch", "offsets_completed": "with-the-marker"},
+    ),
 )
 """The releases of brokers, oldest first: a name, the published versions, and the rules that changed."""
 

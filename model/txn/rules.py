@@ -82,6 +82,30 @@ RULES = (
         ),
     ),
     Rule(
+        "offsets_completed",
+        "when a group coordinator takes over the offsets of a transaction whose marker it has written",
+        (
+            Value(
+                "before-the-answer",
+                "before it answers to the transaction coordinator",
+                "KIP-98; again since KAFKA-17507 (3.9.1)",
+                {"materialises_before_answer": True, "materialises_with_marker": False},
+            ),
+            Value(
+                "later",
+                "in a background task: its answer does not wait for it",
+                "KAFKA-6917, so that two groups cannot deadlock; 0.11.0.3, 1.0.2, 1.1.1 and 2.0.0",
+                {"materialises_before_answer": False, "materialises_with_marker": False},
+            ),
+            Value(
+                "with-the-marker",
+                "when it writes the marker",
+                "KAFKA-14505: the group coordinator of KIP-848, the only one since 4.0",
+                {"materialises_before_answer": True, "materialises_with_marker": True},
+            ),
+        ),
+    ),
+    Rule(
         "verification",
         "whether the leader asks the coordinator before it appends the first record of a transaction",
         (

@@ -12,7 +12,7 @@ from leadline.checker.bag import Bag
 from leadline.checker.state import component, constant
 from leadline.model.txn.bounds import Bounds, Spent
 from leadline.model.txn.messages import ABORT, COMMIT, Produce, Request
-from leadline.model.txn.partition import NO_EPOCH, Partition
+from leadline.model.txn.partition import NO_EPOCH, Marker, Partition
 from leadline.model.txn.protocols import Protocol
 
 EMPTY = "Empty"
@@ -25,6 +25,9 @@ COMPLETE_ABORT = "CompleteAbort"
 PREPARE = {COMMIT: PREPARE_COMMIT, ABORT: PREPARE_ABORT}
 COMPLETE = {PREPARE_COMMIT: COMPLETE_COMMIT, PREPARE_ABORT: COMPLETE_ABORT}
 RESULTS = {PREPARE_COMMIT: COMMIT, COMPLETE_COMMIT: COMMIT, PREPARE_ABORT: ABORT, COMPLETE_ABORT: ABORT}
+
+OFFSETS = 0
+"""With the bound `groups`, the partition that has the offsets of a consumer group: one of `__consumer_offsets`."""
 
 NEW = "new"
 READY = "ready"
@@ -100,6 +103,21 @@ class Producer:
 
 
 @attrs.frozen(cache_hash=True)
+class Group:
+    """What the group coordinator has in memory of the offsets that transactions commit. See `leadline.model.txn.group`.
+
+    Attributes:
+        offset: the transaction that has committed the offset at which consumers go on, or 0.
+        pending: the transaction of the producer's last offset that is not committed yet, or 0.
+        completions: the markers in the log whose offsets the coordinator has not taken over yet, oldest first.
+    """
+
+    offset: int = 0
+    pending: int = 0
+    completions: tuple[Marker, ...] = ()
+
+
+@attrs.frozen(cache_hash=True)
 class Promise:
     """The outcome that a producer requested for a transaction, and whether it was told that the request succeeded.
 
@@ -126,6 +144,7 @@ class Transactions:
         spent: how often each perturbation has happened.
         promises: the promises about each transaction. Transactions are numbered from 1.
         coordinator: the transaction coordinator.
+        group: the offsets of a consumer group, which change only with the bound `groups`.
         producers: the producers, which have the same transactional id.
         protocol: the rules of the broker and client releases.
         bounds: the limits of the state space.
@@ -137,6 +156,7 @@ class Transactions:
     spent: Spent = component()
     promises: tuple[Promise, ...] = component(each="transaction")
     coordinator: Coordinator = component()
+    group: Group = component()
     producers: tuple[Producer, ...] = component(each="producer")
     partitions: tuple[Partition, ...] = component(each="partition")
     protocol: Protocol = constant()
@@ -170,6 +190,10 @@ class Transactions:
     def promise(self, transaction: int) -> Promise:
         """Return the promises about a transaction."""
         return self.promises[transaction - 1]
+
+    def has_offsets(self, partition: int) -> bool:
+        """Return whether a partition has the offsets of a consumer group."""
+        return self.bounds.groups > 0 and partition == OFFSETS
 
     def requests(self) -> Iterator[Request]:
         """Yield the requests in flight: first those whose responses producers are waiting for, then late requests."""
@@ -211,6 +235,7 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Transactions]
         spent=Spent(),
         promises=(Promise(),) * bounds.transactions,
         coordinator=Coordinator(),
+        group=Group(),
         producers=(first, *(Producer(written=zeros, sequences=zeros),) * (bounds.producers - 1)),
         partitions=(Partition(),) * bounds.partitions,
         protocol=protocol,

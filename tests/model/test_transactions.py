@@ -21,7 +21,7 @@ from leadline.model.txn.mistakes import MISTAKES
 from leadline.model.txn.protocols import Protocol
 from leadline.model.txn.releases import COLUMNS, DESIGNS, RELEASES, column_of
 from leadline.model.txn.rules import RULES
-from leadline.model.txn.state import Transactions
+from leadline.model.txn.state import Group, Transactions
 from leadline.reports.loading import load_spec
 from tests.suite.samples import EVERY
 
@@ -197,7 +197,7 @@ def test_every_value_is_that_of_a_column_or_says_why_not() -> None:
 def test_no_two_designs_are_the_same_and_an_old_client_leaves_2_5_as_it_was() -> None:
     assert len({str(sorted(column.values.items())) for column in DESIGNS}) == len(DESIGNS)
     by_name = {column.name: dict(column.values) for column in RELEASES}
-    assert by_name.pop("txn/2.5-client-0.11") == by_name["txn/1.0"]
+    assert by_name.pop("txn/2.5-client-0.11") == by_name["txn/2.0"]
     assert len({str(sorted(values.items())) for values in by_name.values()}) == len(by_name)
 
 
@@ -206,12 +206,15 @@ def test_no_two_designs_are_the_same_and_an_old_client_leaves_2_5_as_it_was() ->
     [
         ("txn/0.11.0.1", "txn/0.11"),
         ("txn/0.11.0.2", "txn/1.0"),
-        ("txn/2.4", "txn/1.0"),
+        ("txn/0.11.0.3", "txn/2.0"),
+        ("txn/1.1.1", "txn/2.0"),
+        ("txn/2.4", "txn/2.0"),
         ("txn/3.5.2", "txn/2.6"),
         ("txn/3.9-client-2.4", "txn/3.6-client-0.11"),
+        ("txn/3.9.2", "txn/3.9.1"),
         ("txn/4.1", "txn/4.0"),
         ("txn/4.0-client-3.9", "txn/4.0-client-2.5"),
-        ("txn/2.4-client-4.0", "txn/1.0"),
+        ("txn/2.4-client-4.0", "txn/2.0"),
     ],
 )
 def test_a_release_of_brokers_and_of_a_client_has_a_column(name: str, same: str) -> None:
@@ -231,7 +234,11 @@ def test_an_old_client_on_4_0_has_only_part_1() -> None:
     old, part_1 = column_of("txn/4.0-client-3.9"), column_of("txn/kip-890-1")
     assert old is not None
     assert part_1 is not None
-    assert dict(old.values) == {**part_1.values, "open_transaction": "same-epoch"}
+    assert dict(old.values) == {
+        **part_1.values,
+        "open_transaction": "same-epoch",
+        "offsets_completed": "with-the-marker",
+    }
 
 
 # --- tickets ------------------------------------------------------------------------------------------------------
@@ -267,3 +274,44 @@ def test_the_explanation_says_which_late_request_ends_which_transaction() -> Non
         "the commit of transaction 1 arrives late and ends transaction 2, which its producer has not asked to commit"
         in told
     )
+
+
+# --- offsets of a consumer group ---------------------------------------------------------------------------------
+
+OFFSETS = {"partitions": 1, "delayed": 0, "groups": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "bounds", "expected"),
+    [
+        ("txn/1.0", {}, {}),
+        ("txn/2.0", {}, {"no_uncommitted_offset": 12, "no_forgotten_offset": 16}),
+        ("txn/3.9.0", {}, {"no_uncommitted_offset": 13, "no_forgotten_offset": 17}),
+        ("txn/3.9.1", {}, {}),
+        ("txn/4.0", {}, {}),
+        ("txn/4.0", {"delayed": 1, "lost_responses": 1}, {}),
+        ("txn/4.0", {"partitions": 2, "failovers": 1}, {}),
+        ("txn/3.9.1+time_out=re-initialise", {"delayed": 1, "failovers": 1}, {}),
+        ("txn/3.9.1", {"unclean_elections": 1, "transactions": 1}, {}),
+        ("txn/4.0+offsets_completed=later", {}, {"no_uncommitted_offset": 12, "no_forgotten_offset": 16}),
+    ],
+)
+def test_the_offsets_of_a_group_are_those_of_committed_transactions(
+    name: str, bounds: dict[str, int], expected: dict[str, int]
+) -> None:
+    """KAFKA-17507: 0.11.0.3, 1.0.2, 1.1.1 and 2.0.0 to 3.9.0 answer before the offsets are taken over."""
+    spec = find(name)
+    assert spec is not None
+    named = spec.with_properties(["no_uncommitted_offset", "no_forgotten_offset"]).with_bounds(OFFSETS | bounds)
+    result = ENGINES["oracle"](named, Limits(keep_going=True))
+    assert result.exhausted
+    assert {item.property.name: len(item.traces[0]) for item in result.properties if item.traces} == expected
+
+
+def test_a_group_coordinator_that_is_new_reads_the_offsets_in_the_log() -> None:
+    """Which ends the harm of KAFKA-17507. The first transaction has added the partition, and has sent no offset."""
+    spec = CATALOG["txn/3.6"].with_bounds(OFFSETS | {"unclean_elections": 1})
+    trace = ENGINES["oracle"](spec.with_properties(["no_uncommitted_offset"])).properties[0].traces[0]
+    (elect,) = [each for each in spec.instances if each.action.name == "elect_uncleanly"]
+    (after,) = spec.take(elect, trace.states[-1])
+    assert (trace.states[-1].group.offset, after.group) == (2, Group())

@@ -1,0 +1,51 @@
+"""Properties of the offsets that a consumer group commits in transactions, to process each record exactly once.
+
+Without the bound `groups`, there are no offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leadline.checker.properties import invariant, witness
+from leadline.model.txn.consume import read_committed
+from leadline.model.txn.group import group_of
+from leadline.model.txn.state import OFFSETS, Transactions
+
+
+@invariant(
+    "a consumer group does not go on at the offset of a transaction that is not committed",
+    source="KIP-98, KIP-447: the offsets and the records of a transaction are committed together; KAFKA-17507",
+)
+def no_uncommitted_offset(state: Transactions) -> Iterator[str]:
+    """Otherwise, the records before the offset are never processed, if the transaction is then aborted."""
+    offset = state.group.offset
+    if offset and offset not in [record.transaction for record in read_committed(state, OFFSETS)]:
+        yield f"the group goes on at the offset of transaction {offset}, which is not committed"
+
+
+@invariant(
+    "once a group coordinator has taken over the offsets of all transactions that have ended, the group goes on at the "
+    "last committed offset in the log",
+    source="KIP-98, KIP-447; KAFKA-17507",
+)
+def no_forgotten_offset(state: Transactions) -> Iterator[str]:
+    """Otherwise, the group processes records twice, until another broker becomes its coordinator and reads the log."""
+    known, committed = state.group.offset, group_of(state.partitions[OFFSETS]).offset
+    if state.bounds.groups and not state.group.completions and known < committed:
+        known_as = f"at the offset of transaction {known}" if known else "without an offset"
+        yield f"the group goes on {known_as}, and transaction {committed} has committed an offset"
+
+
+@witness("a consumer group goes on at an offset that a transaction has committed")
+def offset_committed(state: Transactions) -> bool:
+    return state.group.offset > 0
+
+
+@witness("a transaction commits offsets before the group coordinator has taken over those of the last one")
+def offsets_overtake(state: Transactions) -> bool:
+    return bool(state.group.completions) and state.partitions[OFFSETS].is_open
+
+
+SITUATIONS = (offset_committed, offsets_overtake)
+"""Checked only if they are named, because they need the bound `groups`."""
