@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from leadline.checker.properties import invariant, witness
 from leadline.model.txn.consume import read_committed
 from leadline.model.txn.group import group_of
+from leadline.model.txn.partition import Data, Marker
 from leadline.model.txn.state import OFFSETS, Transactions
 
 
@@ -42,10 +43,11 @@ def offset_committed(state: Transactions) -> bool:
     return state.group.offset > 0
 
 
-@witness("a transaction commits offsets before the group coordinator has taken over those of the last one")
-def offsets_overtake(state: Transactions) -> bool:
-    return bool(state.group.completions) and state.partitions[OFFSETS].is_open
+@witness("a transaction sends offsets after the marker of another one")
+def next_offsets_sent(state: Transactions) -> bool:
+    log = state.partitions[OFFSETS].log
+    return state.bounds.groups > 0 and any(isinstance(each, Marker) for each in log) and isinstance(log[-1], Data)
 
 
-SITUATIONS = (offset_committed, offsets_overtake)
+SITUATIONS = (offset_committed, next_offsets_sent)
 """Checked only if they are named, because they need the bound `groups`."""

@@ -63,6 +63,7 @@ _DEEDS = {
 
 _UNMADE = {
     "late_marker": "the coordinator's own request cannot be late on one broker",
+    "materialise": "it is a background task of the broker",
     "advance_high_watermark": "the only replica is never behind",
     "fail_over": "there is one broker, and no other can take over",
     "elect_uncleanly": "there is one broker, and no other can be elected",
@@ -143,6 +144,8 @@ def plan_of(trace: Trace[Transactions], expected: Spec[Transactions] | None = No
     followed, refused, departs = followed_in(trace, expected)
     for number, step in enumerate(trace.steps, start=1):
         _deed(number, step.instance)
+    if followed.states[0].bounds.groups:
+        raise Unmakeable(1, "leadline has no producer that commits the offsets of a consumer group")
     if followed.states[0].protocol.bumps:
         raise Unmakeable(1, "leadline has no producer for transaction version 2")
     steps = tuple(_merged(_planned(followed)))

@@ -38,7 +38,7 @@ class Column(RuleColumn):
     def span(self) -> str:
         """The ranges of broker and client releases with these rules, or an empty string for a design."""
         clients = span(self.client_versions)
-        return f"{span(self.versions)} with clients of {clients}" if clients else ""
+        return f"{_runs(self.versions)} with clients of {clients}" if clients else ""
 
     def is_not_before(self, earlier: Column) -> bool:
         """Return whether this column's brokers and clients are at least as new as those of another column. If a column
@@ -132,6 +132,16 @@ rules that changed apply, and these rules.
 _BROKERS = [name for name, _, _ in BROKERS]
 
 
+def _runs(versions: tuple[str, ...]) -> str:
+    """Return the ranges of published versions, such as ``1.0.2 and 1.1.1 to 2.4.1``, or an empty string for none."""
+    firsts = [each for each in versions if PUBLISHED[PUBLISHED.index(each) - 1] not in versions]
+    ends = [*map(versions.index, firsts[1:]), len(versions)]
+    *others, last = [span(versions[versions.index(first) : end]) for first, end in zip(firsts, ends, strict=True)] or [
+        ""
+    ]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def _own_client(broker: str) -> str:
     """Return the newest client release whose rules the given broker release supports."""
     known = [name for name, _, first, _ in CLIENTS if _BROKERS.index(first) <= _BROKERS.index(broker)]
@@ -150,7 +160,7 @@ def _combined(broker: str, client: str) -> Column:
     later = " or later" if own and client_versions[-1] != PUBLISHED[-1] else ""
     return Column(
         name=f"txn/{broker}" if own else f"txn/{broker}-client-{client}",
-        summary=f"transactions with brokers of Kafka {span(versions)} and clients of {span(client_versions)}{later}",
+        summary=f"transactions with brokers of Kafka {_runs(versions)} and clients of {span(client_versions)}{later}",
         values=values,
         versions=versions,
         client_versions=between(client_versions[0], PUBLISHED[-1]) if own else client_versions,

@@ -39,6 +39,7 @@ from leadline.reports.loading import load_spec
 
 ARCHIVE = read_archive()
 NOT_MADE = {
+    "KAFKA-17507": "a background task of the broker",
     "KAFKA-14884": "as soon as its coordinator has answered",
     "KAFKA-18575": "transaction version 2",
     "KAFKA-20357": "no other can take over",
