@@ -31,7 +31,11 @@ def no_uncommitted_offset(state: Transactions) -> Iterator[str]:
     source="KIP-98, KIP-447; KAFKA-17507",
 )
 def no_forgotten_offset(state: Transactions) -> Iterator[str]:
-    """Otherwise, the group processes records twice, until another broker becomes its coordinator and reads the log."""
+    """Otherwise, the group processes records twice, until another broker becomes its coordinator and reads the log.
+
+    This property is kept because it is the opposite harm. The mutant that violates it also violates
+    `no_uncommitted_offset`.
+    """
     known, committed = state.group.offset, group_of(state.partitions[OFFSETS]).offset
     if state.bounds.groups and not state.group.completions and known < committed:
         known_as = f"at the offset of transaction {known}" if known else "without an offset"

@@ -183,4 +183,6 @@ def why_harmless(rule: Rule, other: str, column: RuleColumn) -> str:
         return IF_RE_INITIALISED[rule.name, other]
     if rule.name == "transaction_version" and values["open_transaction"] == "any-epoch":
         return ""  # KAFKA-18575
+    if rule.name == "offsets_completed" and other == "later":
+        return ""  # KAFKA-17507
     return "it is the rule of later releases" if rule.is_later(other, values[rule.name]) else ""

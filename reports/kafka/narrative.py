@@ -29,6 +29,7 @@ OF_DATA = (
     "logs_prefix_consistent",
     "no_lost_write",
     "no_aborted_read",
+    "no_uncommitted_offset",
     "quorum_leader_complete",
 )
 """Properties whose violation means that what clients wrote or read is wrong."""
