@@ -19,7 +19,10 @@ from leadline.model.txn.state import OFFSETS, Transactions
     source="KIP-98, KIP-447: the offsets and the records of a transaction are committed together; KAFKA-17507",
 )
 def no_uncommitted_offset(state: Transactions) -> Iterator[str]:
-    """Otherwise, the records before the offset are never processed, if the transaction is then aborted."""
+    """Otherwise, the records before the offset are never processed, if the transaction is then aborted.
+
+    This property is kept because it shows a loss. The mutant that violates it also violates `no_forgotten_offset`.
+    """
     offset = state.group.offset
     if offset and offset not in [record.transaction for record in read_committed(state, OFFSETS)]:
         yield f"the group goes on at the offset of transaction {offset}, which is not committed"
@@ -33,7 +36,7 @@ def no_uncommitted_offset(state: Transactions) -> Iterator[str]:
 def no_forgotten_offset(state: Transactions) -> Iterator[str]:
     """Otherwise, the group processes records twice, until another broker becomes its coordinator and reads the log.
 
-    This property is kept because it is the opposite harm. The mutant that violates it also violates
+    This property is kept because it shows the opposite harm. The mutant that violates it also violates
     `no_uncommitted_offset`.
     """
     known, committed = state.group.offset, group_of(state.partitions[OFFSETS]).offset

@@ -91,7 +91,15 @@ def test_the_page_of_transactions_says_what_holds() -> None:
         "txn/4.0",
         *(
             f"txn/{name}+time_out=re-initialise"
-            for name in ("3.6", "3.6-client-0.11", "4.0", "4.0-client-2.5", "4.0-client-0.11")
+            for name in (
+                "3.6",
+                "3.6-client-0.11",
+                "3.9.1",
+                "3.9.1-client-0.11",
+                "4.0",
+                "4.0-client-2.5",
+                "4.0-client-0.11",
+            )
         ),
     }
 
