@@ -84,7 +84,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     if not name and (own := {key: value for key, value in specs.items() if _is_own(value, module)}):
         specs = own
     if not name and len(specs) > 1:
-        raise SpecError(f"{path} defines several specs: choose one, as in {path}:{min(specs)}")
+        raise SpecError(f"{path} defines several specs: choose {' or '.join(f'{path}:{each}' for each in specs)}")
     if name and name not in specs:
         raise SpecError(f"{path} has no spec {name!r}{nearest(name, specs)}")
     name = name or next(iter(specs))

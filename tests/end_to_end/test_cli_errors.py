@@ -162,7 +162,7 @@ FILES = {
     "is empty": ("", "it.py defines no spec: write spec = Spec(name=..., ...) at its top level"),
     "defines several specs": (
         f"{STAIRS}\nimport attrs\n\nanother = attrs.evolve(spec, name='another')\n",
-        "it.py defines several specs: choose one, as in it.py:another",
+        "it.py defines several specs: choose it.py:spec or it.py:another",
     ),
     "exits as if all were well": ("import sys\n\nsys.exit(0)\n", "cannot load it.py, line 3: SystemExit: 0"),
     "raises what is not an Exception": (
