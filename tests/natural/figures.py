@@ -54,6 +54,9 @@ SMALL = (
     Size("vertices", 632, False, {"rounds": 2}),
     Size("voting", 6_752, True, {"ballots": 3}),
     Size("paxos", 3_921, True),
+    Size("philosophers", 67, True),
+    Size("crdt", 2_616, True),
+    Size("non_blocking_commit", 4_284, True),
 )
 """Sizes for tests."""
 
