@@ -23,7 +23,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.reports.diagnosis import allows
 from leadline.reports.hunt.cures import KNOWN, SHARED, Cure, World, base_spec
-from leadline.reports.hunt.report import Cause
+from leadline.reports.hunt.report import NOT_DECIDED, Cause
 from leadline.reports.toml_files import Values
 
 Answer = Literal["holds", "violated", "not decided"]
@@ -219,8 +219,8 @@ def _cause(world: World, item: Property, trace: Trace[Any], fixes: Sequence[Cure
 
 
 def undecided(world: World, item: Property, trace: Trace[Any]) -> Cause:
-    """Return a violation whose cause is not known."""
-    return _cause(world, item, trace, [], False)
+    """Return a violation whose cause has not been looked for."""
+    return attrs.evolve(_cause(world, item, trace, [], False), name=f"{NOT_DECIDED} ({item.name})")
 
 
 _FEW = 4

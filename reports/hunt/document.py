@@ -92,6 +92,8 @@ def _cause(cause: Cause) -> Iterator[Block]:
     if cause.fixes:
         how = "holds with" if cause.decided else "has a trace that is impossible (nothing more was decided) with"
         said.append(f"{cause.violates} {how} {' or '.join(cause.fixes)}".replace("with without", "without"))
+    elif cause.is_only_listed:
+        said.append("its cause has not been looked for")
     else:
         said.append(f"no cure was found for {cause.violates} within {bounds_text(cause.bounds)}")
     said.append(f"a {'shortest ' * cause.is_shortest}trace of {cause.length} states: {cause.complaint}".rstrip(": "))

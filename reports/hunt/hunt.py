@@ -126,6 +126,8 @@ class _SpecSearch:
                 self._decide_again([cause for cause in self.own.causes if cause.search not in self._apart])
             decided = max(decided, self._seconds)
             self._search(each)
+            if each.together and not each.apart:
+                self._decide_again([cause for cause in self.own.causes if cause.is_only_listed])
         self._seconds = math.inf
         self._decide_again(self.own.causes)
 
@@ -340,11 +342,14 @@ class _SpecSearch:
             trace = trace_of(old)
             if trace is None or trace.about is None or old.left_out or self.hunt.clock() - began > self._seconds:
                 continue
+            if old not in self.own.causes:  # it is that of another violation
+                continue
             self._label = f"{self.own.reference}: deciding {old.name}"
             world = World(old.spec, old.bounds)
             found = [*self._causes_of(world, world, trace.about, trace)]
-            if all(cause.decided for cause, _ in found):
-                self.own.causes.remove(old)
+            self.own.causes.remove(old)
+            if not all(cause.decided for cause, _ in found):
+                self.own.causes.append(old)  # others come first the next time
             for cause, _ in found:
                 if cause.decided:
                     cause.search, cause.cpu_seconds, cause.is_shortest = old.search, old.cpu_seconds, old.is_shortest

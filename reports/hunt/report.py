@@ -21,6 +21,9 @@ from leadline.reports.toml_files import Values
 FORMAT = 3
 """The version of the format of saved hunts."""
 
+NOT_DECIDED = "not decided"
+"""What the name of a violation begins with if its cause has not been looked for."""
+
 
 @attrs.define(kw_only=True)
 class Cause:
@@ -76,8 +79,17 @@ class Cause:
         return bool(self.by_design) or bool(self.ticket and not self.ticket.startswith(NO_TICKET))
 
     @property
+    def is_only_listed(self) -> bool:
+        """Whether the cause has not been looked for."""
+        return self.name.startswith(NOT_DECIDED)
+
+    @property
     def kind(self) -> str:
-        """The kind of the cause: its ticket, "by design", "changed rule" (of a release), or "without a name"."""
+        """The kind of the cause: its ticket, "by design", "changed rule" (of a release), "without a name", or "listed"
+        if it has not been looked for.
+        """
+        if self.is_only_listed:
+            return "listed"
         if self.by_design:
             return f"by design{f' ({self.ticket})' if self.ticket else ''}"
         return self.ticket or ("changed rule" if self.sentence else "without a name")
@@ -227,8 +239,8 @@ class HuntReport:
 
     @property
     def is_as_expected(self) -> bool:
-        """Whether every cause is known."""
-        return all(cause.is_known for spec in self.specs for cause in spec.causes)
+        """Whether every cause is known that has been looked for."""
+        return all(cause.is_known or cause.is_only_listed for spec in self.specs for cause in spec.causes)
 
 
 def hunt_object(report: HuntReport) -> dict[str, object]:

@@ -603,6 +603,7 @@ def test_what_a_cure_could_hide_is_listed_apart(monkeypatch: pytest.MonkeyPatch)
     assert [search.verdict for search in own.searches if search.name == apart] == ["holds"]
     listed = [cause for cause in own.causes if cause.search == apart]
     assert listed
+    assert not any(cause.is_only_listed for cause in own.causes)
     assert all(cause.decided for cause in own.causes)
     assert len({(cause.name, *cause.bounds.values()) for cause in own.causes}) == len(own.causes)
 
