@@ -408,7 +408,7 @@ def test_the_page_of_a_hunt_has_the_traces(tmp_path: Path) -> None:
     [
         ("mots = 1", "plan.toml: unknown key 'mots': did you mean 'most'?"),
         ("settings = []", "plan.toml: settings and sizes need at least one entry"),
-        ("most = 1.5", "plan.toml is not the plan of a hunt: invalid value for type, expected int, at most"),
+        ("most = 1.5", "plan.toml is not the plan of a hunt: most must be an integer, not 1.5"),
         ('properties = "safe"', "plan.toml: properties must be a list"),
         (
             '[[failures]]\nname = "x"\nbounds = { heats = 1 }',
