@@ -95,6 +95,10 @@ class OracleSearch(Generic[S]):
         self._distinct: Counter[ActionInstance[S]] = Counter()
         self.purity = Purity(spec, tuning)
         self.values = Places(type(spec.initials()[0]).__name__)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Set what only a subclass needs."""
 
     def run(self) -> Result:
         """Search until no states are left to expand, a level with a violation is complete, or a limit is reached."""

@@ -10,20 +10,16 @@ state of each orbit, but only representatives are kept. A spec that is not symme
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from leadline.checker.action import ActionInstance
-from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.evidence import Sighting
 from leadline.checker.engines.oracle import OracleSearch
-from leadline.checker.engines.progress import Progress
 from leadline.checker.identities import Permutation
 from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.properties import Property
-from leadline.checker.result import Limits, OrbitCounts
-from leadline.checker.settings import DEFAULT, Tuning
-from leadline.checker.spec import Spec
+from leadline.checker.result import OrbitCounts
 from leadline.checker.support.escapes import visible
 from leadline.checker.symmetry import Symmetry, refused
 
@@ -40,18 +36,9 @@ class SymmetricSearch(OracleSearch[S]):
         SpecError: if the spec declares no symmetry, or has a liveness property.
     """
 
-    def __init__(
-        self,
-        spec: Spec[S],
-        limits: Limits,
-        progress: Progress | None = None,
-        budget: Budget | None = None,
-        look: Callable[[OracleSearch[S]], None] | None = None,
-        tuning: Tuning = DEFAULT,
-    ) -> None:
-        refuse_liveness(spec, "a search with symmetry", "select other properties, or search without symmetry")
-        super().__init__(spec, limits, progress, budget, look, tuning)
-        self.symmetry = Symmetry(spec)
+    def _prepare(self) -> None:
+        refuse_liveness(self.spec, "a search with symmetry", "select other properties, or search without symmetry")
+        self.symmetry = Symmetry(self.spec)
         self.states = 0
 
     def _initials(self) -> Iterator[S]:

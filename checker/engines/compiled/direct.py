@@ -7,19 +7,15 @@ exception, the methods of `Spec` and of the oracle make the checks and report th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.canonical import canonical
-from leadline.checker.engines.budget import Budget, StopSearch
+from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.evidence import Sighting
 from leadline.checker.engines.oracle import OracleSearch
-from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.verdicts import predicate, verdict
 from leadline.checker.result import ActionCount, Limits, Stop, StopKind
-from leadline.checker.settings import DEFAULT, Tuning
-from leadline.checker.spec import Spec
 from leadline.checker.state import check_shape
 from leadline.checker.support.messages import counted
 from leadline.checker.values import same
@@ -46,19 +42,10 @@ class DirectSearch(OracleSearch[S]):
 
     arrivals: dict[S, Found[S]]  # type: ignore[assignment]
 
-    def __init__(
-        self,
-        spec: Spec[S],
-        limits: Limits,
-        progress: Progress | None = None,
-        budget: Budget | None = None,
-        look: Callable[[OracleSearch[S]], None] | None = None,
-        tuning: Tuning = DEFAULT,
-    ) -> None:
-        assert not limits.coverage, "see `search_class`"
-        super().__init__(spec, limits, progress, budget, look, tuning)
-        self._class = type(spec.initials()[0])
-        self._counts = [[0, 0] for _ in spec.instances]
+    def _prepare(self) -> None:
+        assert not self.limits.coverage, "see `search_class`"
+        self._class = type(self.spec.initials()[0])
+        self._counts = [[0, 0] for _ in self.spec.instances]
         self._state_calls = [(item, predicate(item)) for item in self._state_checks]
         self._step_calls = [(item, predicate(item)) for item in self._step_checks]
 
