@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from leadline.brokers import zookeeper
 from leadline.brokers.client import Client
 from leadline.brokers.cluster import Cluster, nodes_of
+from leadline.brokers.driver.waiting import NotMade, until
+from leadline.brokers.errors import BrokerError
+from leadline.brokers.frame import Rule
 from leadline.brokers.messages.jars import definitions_of
 from leadline.brokers.pace import pace
 from leadline.brokers.ports import Node, Ports, free_ports
 from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
+
+CONTROLLER_PATH = "/controller"
+"""The ZooKeeper node that names the controller."""
+
+READY_SECONDS = 60.0
 
 
 class ObservedCluster:
@@ -93,6 +102,44 @@ class ObservedCluster:
             self.cluster.start([*replicas, *controllers[1:]])
         else:
             self.cluster.start()
+
+    def upgrade(self, node: Node, stage: int) -> None:
+        """Let a node run another release or have another level when it is next started; see `Cluster.stages`."""
+        self.cluster.stages[node] = stage
+        self.client.forget(node)
+
+    def move_controller(self, old: int, following: int, others: Sequence[int]) -> None:
+        """Kill the controller (with ZooKeeper), and let another broker take over.
+
+        Parameters:
+            others: all other brokers. They are notified only after the new controller is elected.
+
+        Raises:
+            BrokerError: if the broker does not become the controller.
+        """
+        port = self.cluster.ports.real["zookeeper"]
+        deaf = [self.proxy.hold(Rule("zookeeper", broker)) for broker in others]
+        try:
+            self.cluster.kill(old)
+            session = self.proxy.session(old)
+            if session is not None:
+                zookeeper.close_session(port, session)
+            self.until(f"broker {following} is not the controller", lambda: self._controller_is(following))
+        finally:
+            for hold in deaf:
+                hold.end()
+
+    def _controller_is(self, broker: int) -> bool:
+        holder = zookeeper.read_json(self.cluster.ports.real["zookeeper"], CONTROLLER_PATH)
+        return holder is not None and holder["brokerid"] == broker
+
+    def until(self, what: str, is_so: Callable[[], bool]) -> None:
+        """Wait until a function returns true. Raise BrokerError, which says what is not so, if this takes too long."""
+        seconds = READY_SECONDS * self.pace
+        try:
+            until(is_so, seconds, f"{what} after {seconds:.0f} seconds")
+        except NotMade as error:
+            raise BrokerError(str(error)) from error
 
 
 def _listen(proxy: Proxy, release: BrokerRelease, brokers: int) -> Ports:

@@ -4,6 +4,9 @@ Brokers are killed, paused and shut down, the ends of their logs are cut off, me
 preferred leaders are elected and, with KRaft, the partition is reassigned, while producers write batches, compressed or
 not, and a consumer reads. The settings are close to Kafka's defaults, with short timeouts: followers use fetch sessions
 and fetch many records at a time, and leaders and ISRs change by themselves.
+
+A mix of two releases is upgraded meanwhile: the brokers and the controller restart with the new release, one after the
+other, and then the level and features rise.
 """
 
 from __future__ import annotations
@@ -11,13 +14,15 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from leadline.brokers import zookeeper
 from leadline.brokers.behind_proxy import ObservedCluster
+from leadline.brokers.client import ELIGIBLE_REPLICAS, METADATA_VERSION
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Rule
 from leadline.brokers.pace import pace
@@ -30,10 +35,11 @@ from leadline.model.disk.batches import read_headers
 from leadline.model.disk.directory import read_log_directory
 from leadline.model.disk.files import LocalFiles
 from leadline.model.disk.text import HIGH_WATERMARKS
+from leadline.model.kafka.mixes import mix_of
+from leadline.model.kafka.rolls import NEW_FEATURES, NEW_LEVEL, NEW_RELEASE
 
 TOPIC, PARTITION = "t", 0
 REPLICAS = range(3)
-READY_SECONDS = 60.0
 STOP_SECONDS = 20.0
 _FAILURES = (BrokerError, Unanswered, Refused, OSError, TimeoutError)
 _FIRST_WITH_SESSIONS = (1, 1)
@@ -57,7 +63,7 @@ def chaos(release: BrokerRelease, folder: Path, recording: RecordingWriter, seed
     Raises:
         BrokerError: if the brokers cannot be started, or the topic cannot be created.
     """
-    brokers = len(REPLICAS) + (not release.kraft)
+    brokers = len(REPLICAS) + (0 if release.kraft else 1 if release.newer is None else 2)
     with ObservedCluster(release, folder, brokers, _settings(release), recording) as observed:
         return _Chaos(release, observed, seed).run(seconds)
 
@@ -81,6 +87,8 @@ class _Chaos:
         self._proxy, self._cluster, self._client = observed.proxy, observed.cluster, observed.client
         self._random = random.Random(seed)
         self._down: set[int] = set()
+        self._controller: Node = "controller" if release.kraft else len(REPLICAS)
+        """The controller. With ZooKeeper, it is a broker without a replica, which is never disturbed."""
         self._done = threading.Event()
         self._did: list[str] = []
 
@@ -91,11 +99,14 @@ class _Chaos:
         for client in clients:
             client.start()
         end = time.monotonic() + seconds * pace()
+        steps = list(self._upgrade()) if self._release.newer is not None else []
         try:
-            while time.monotonic() < end:
+            while time.monotonic() < end or steps:
                 time.sleep(self._random.uniform(0.2, 2.0) * pace())
                 with suppress(*_FAILURES):
                     self._random.choice(self._disturbances())()
+                if steps:
+                    steps.pop(0)()
             for broker in sorted(self._down):
                 with suppress(*_FAILURES):
                     self._bring_back(broker)
@@ -115,9 +126,51 @@ class _Chaos:
             found.append(self._reassign)
         return found
 
+    # --- an upgrade -----------------------------------------------------------------------------------------------
+
+    def _upgrade(self) -> Iterator[Callable[[], None]]:
+        """Yield the steps of the documented upgrade: all restart with the new release, and then the level rises. With
+        ZooKeeper, they restart once more for it.
+        """
+        for stage in (NEW_RELEASE,) if self._release.kraft else (NEW_RELEASE, NEW_LEVEL):
+            for broker in self._random.sample(REPLICAS, len(REPLICAS)):
+                yield partial(self._restart_as, broker, stage)
+            yield partial(self._move_controller, stage)
+        if self._release.kraft:
+            yield partial(self._raise, METADATA_VERSION)
+            if len(mix_of(self._release.spec).stages) > NEW_FEATURES:
+                yield partial(self._raise, ELIGIBLE_REPLICAS)
+
+    def _restart_as(self, broker: int, stage: int) -> None:
+        """Restart a broker with the new release or level, also if it is down."""
+        if broker not in self._down:
+            self._end(broker)
+        self._observed.upgrade(broker, stage)
+        self._bring_back(broker)
+
+    def _move_controller(self, stage: int) -> None:
+        """Let a controller of the new release or level take over from the old one."""
+        old = self._controller
+        if not isinstance(old, int):
+            self._cluster.kill(old)
+            self._observed.upgrade(old, stage)
+            self._cluster.start([old])
+        else:
+            self._controller = following = 2 * len(REPLICAS) + 1 - old
+            self._restart_as(following, stage)
+            self._observed.move_controller(old, following, REPLICAS)
+            self._down.add(old)
+            self._restart_as(old, stage)
+        self._did.append("a controller of the new release or level took over")
+
+    def _raise(self, feature: str) -> None:
+        level = self._client.set_feature(self._controller, feature, None)
+        self._did.append(f"set {feature} to {level}")
+
     def _begin(self) -> None:
         """Start all processes, and create the topic. With ZooKeeper, a broker without a replica is the controller."""
-        self._observed.start_processes(REPLICAS, [] if self._release.kraft else [len(REPLICAS)])
+        others = range(len(REPLICAS), len(self._cluster.nodes) - 1)
+        self._observed.start_processes(REPLICAS, others)
         configs = {"min.insync.replicas": str(self._random.choice([1, 1, 2]))}
         self._until(lambda: self._created(configs), "the topic cannot be created")
         self._until(lambda: self._leader() is not None, "the topic has no leader")
@@ -132,17 +185,15 @@ class _Chaos:
     @property
     def _any(self) -> int:
         """A broker that is running. With ZooKeeper, this is the broker without a replica, which is never disturbed."""
-        return len(REPLICAS) if not self._release.kraft else min(set(REPLICAS) - self._down)
+        return self._controller if isinstance(self._controller, int) else min(set(REPLICAS) - self._down)
 
     def _until(self, is_so: Callable[[], bool], what: str) -> None:
-        end = time.monotonic() + READY_SECONDS * pace()
-        while True:
+        def is_so_now() -> bool:
             with suppress(*_FAILURES):
-                if is_so():
-                    return
-            if time.monotonic() > end:
-                raise BrokerError(what)
-            time.sleep(0.2)
+                return is_so()
+            return False
+
+        self._observed.until(what, is_so_now)
 
     def _leader(self) -> int | None:
         view = self._client.partition(self._any, TOPIC, PARTITION)
@@ -209,7 +260,9 @@ class _Chaos:
         """Shut down a broker. If it does not end in time, because others have to agree, it is killed."""
         if len(self._down) == len(REPLICAS) - 1:
             return
-        broker = self._running()
+        self._end(self._running())
+
+    def _end(self, broker: int) -> None:
         self._down.add(broker)
         try:
             self._cluster.stop(broker, STOP_SECONDS * pace())
@@ -253,7 +306,7 @@ class _Chaos:
 
     def _hold(self, *, drop: bool = False) -> None:
         source, target = self._random.sample(REPLICAS, 2)
-        controller: Node = "controller" if self._release.kraft else len(REPLICAS)
+        controller = self._controller
         news = Rule(controller, source, "Fetch", False) if self._release.kraft else Rule(None, source, "LeaderAndIsr")
         rules = [
             news,

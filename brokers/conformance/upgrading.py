@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from leadline.brokers.client import ELIGIBLE_REPLICAS, METADATA_VERSION
 from leadline.brokers.conformance.applying import at_broker, written
 from leadline.brokers.conformance.context import Context
-from leadline.brokers.conformance.frames import CONTROLLER, NEVER, Body
+from leadline.brokers.conformance.frames import CONTROLLER, NEVER
 from leadline.brokers.conformance.metadata import created_at
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import Announcement, PartitionRecording
@@ -47,8 +47,8 @@ def stage_at(context: Context, broker: int, at: float) -> int:
 def upgraded(context: Context) -> Iterator[Observation[Partition]]:
     """Yield the observations of other controllers and, with KRaft, of changes of the level and of features."""
     read, make = context.read, context.make
-    moved = [(each["time"], each["time"], CONTROLLER) for each in read.events if _starts_controller(each)]
-    for earliest, at, node in moved or _controllers(read):
+    begun = [each["time"] for each in read.events if (each["event"], each["node"]) == ("runs", CONTROLLER)]
+    for earliest, at, node in [(at, at, CONTROLLER) for at in begun] or _controllers(read):
         if at > min(told.passed for told in context.controller.told):
             yield make.controller_runs(Window(earliest, at), read.stage_of(node, at))
     known = set[int]()
@@ -70,10 +70,6 @@ def _changes(read: PartitionRecording) -> Iterator[tuple[Announcement, int]]:
                 yield each, NEW_LEVEL
             elif each.body["Name"] == ELIGIBLE_REPLICAS:
                 yield each, NEW_FEATURES if each.body["FeatureLevel"] else OLD_FEATURES
-
-
-def _starts_controller(event: Body) -> bool:
-    return (event["event"], event["node"]) == ("runs", CONTROLLER)
 
 
 def _controllers(read: PartitionRecording) -> Iterator[tuple[float, float, object]]:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import attrs
 
+from leadline.brokers.behind_proxy import CONTROLLER_PATH
 from leadline.brokers.control.plan import ControlPlan, ControlStep
 from leadline.brokers.control.sight import ControlSight, differences, sight_of
 from leadline.brokers.control.stage import EPOCH_PATH, ControlStage, error_in, is_about
 from leadline.brokers.driver.replay import BrokerDriver, Listener, Replay
-from leadline.brokers.driver.stage import CONTROLLER_PATH, STATE_PATH
+from leadline.brokers.driver.stage import STATE_PATH
 from leadline.brokers.driver.step_report import Attempt
 from leadline.brokers.driver.waiting import NotMade, until, until_alike
 from leadline.brokers.frame import Frame, Rule

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from leadline.brokers import zookeeper
-from leadline.brokers.behind_proxy import ObservedCluster
+from leadline.brokers.behind_proxy import CONTROLLER_PATH, READY_SECONDS, ObservedCluster
 from leadline.brokers.control.plan import ControlPlan
 from leadline.brokers.control.sight import ControlSight, SeenBroker, SeenRequest, SeenZooKeeper
-from leadline.brokers.driver.stage import CONTROLLER_PATH, PARTITION, READY_SECONDS, STATE_PATH, TOPIC
+from leadline.brokers.driver.stage import PARTITION, STATE_PATH, TOPIC
 from leadline.brokers.driver.waiting import NotMade, until
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule

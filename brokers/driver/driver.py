@@ -18,12 +18,13 @@ from leadline.brokers.driver.replay import FAILURES, BrokerDriver, Listener, Out
 from leadline.brokers.driver.sight import Sight, differences, sight_of
 from leadline.brokers.driver.stage import Stage
 from leadline.brokers.driver.step_report import Attempt, StepReport
-from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until_alike
+from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until, until_alike
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.pending import Unanswered
 from leadline.brokers.plans import AnyStep
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
+from leadline.model.kafka.rolls import NEW_LEVEL, Rolling
 from leadline.model.kafka.wire import Deed
 
 SLOW_SECONDS = 60.0
@@ -50,6 +51,7 @@ class Driver(BrokerDriver):
         self.stage = Stage(release, plan, folder / "cluster", recording)
         super().__init__(plan, self.stage)
         self._before, self._copied_after = folder / "before", _last_before(plan)
+        self._status = ""
         self._observer = Observer(self.stage)
         self._reads: list[Read] = []
         self._frames = Frames(self.stage, self._observer, self._did)
@@ -83,8 +85,9 @@ class Driver(BrokerDriver):
 
     def act(self, step: PlannedStep) -> str:
         """Execute a step."""
-        limit = self._limit(step)
+        limit, newest = self._limit(step), self.stage.proxy.newest
         self._act(step, limit)
+        self._await_registration(step, newest, limit)
         if step.after.quorum.epoch > step.before.quorum.epoch and not step.with_next:
             self._number_epoch(step, limit)
         return ""
@@ -95,9 +98,21 @@ class Driver(BrokerDriver):
             return self._observer.sight(), [], ""
         sight, found = self._awaited_differences(sight_of(step.after), 1.0 if not_made else self._limit(step))
         self._did += _files(step, sight)
+        if self._status and self._status != (known := step.after.registrations[step.broker].status):
+            found.append(f"broker {step.broker} is {self._status} when it registers again; in the model it is {known}")
         if not found and not not_made:
             self._read(step)
         return sight, found, not_made
+
+    def _await_registration(self, step: PlannedStep, newest: int, limit: float) -> None:
+        """Wait until a broker has registered again, if it does so because it has applied a new level."""
+        state, broker = step.after, step.broker
+        applies = step.instance.action.name == "apply_level" and isinstance(state, Rolling)
+        self._status = ""
+        if applies and state.upgrade.registers_again and state.stages[broker] == NEW_LEVEL:  # type: ignore[attr-defined]
+            what = f"broker {broker} does not register again"
+            self._status = until(lambda: self.stage.registered(broker, newest), limit, what)
+            self._did.append(f"broker {broker} registers again: {self._status}")
 
     def _read(self, step: PlannedStep) -> None:
         """Read records as a consumer if the step made records readable or made a broker the leader."""

@@ -7,10 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from leadline.brokers import zookeeper
 from leadline.brokers.behind_proxy import ObservedCluster
 from leadline.brokers.driver.plan import Plan
-from leadline.brokers.driver.waiting import NotMade, until
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.messages.leader_and_isr import partition_states
@@ -23,6 +21,7 @@ from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.traffic import Hold
 from leadline.model.disk.metadata import NO_LEADER_CHANGE
 from leadline.model.kafka.bounds import OLD_MIN_ISR
+from leadline.model.kafka.broker import ACTIVE, FENCED
 from leadline.model.kafka.mixes import MixBounds
 from leadline.model.quorum import NO_EPOCH
 
@@ -30,10 +29,6 @@ TOPIC, PARTITION = "t", 0
 STATE_PATH = f"/brokers/topics/{TOPIC}/partitions/{PARTITION}/state"
 """The ZooKeeper node with the leader, leader epoch and ISR of the partition."""
 
-CONTROLLER_PATH = "/controller"
-"""The ZooKeeper node that names the controller."""
-
-READY_SECONDS = 60.0
 SETTINGS = {"replica.high.watermark.checkpoint.interval.ms": "100"}
 """High watermarks are read from their checkpoints."""
 
@@ -110,18 +105,18 @@ class Stage(ObservedCluster):
         self.start_processes(self.replicas, self._controllers)
         bounds = self.plan.start.bounds
         configs = {"unclean.leader.election.enable": str(bounds.unclean_leader_election).lower(), **self._min_isr}
-        self._until("the brokers are not registered", self._all_brokers_are_known)
+        self.until("the brokers are not registered", self._all_brokers_are_known)
         try:
             self.client.create_topic(self._any_broker, TOPIC, [self.assigned] * (1 + self.partition), configs)
         except (Refused, Unanswered) as error:
             raise BrokerError(f"cannot create the topic: {error}") from error
-        self._until("the topic is not replicated", self._is_replicated)
+        self.until("the topic is not replicated", self._is_replicated)
         if bounds.first_partition and bounds.first_partition < len(self.assigned):
             self.client.reassign(self.controller, TOPIC, self.assigned[: bounds.first_partition])
         self.known = dict.fromkeys(self.replicas, 0)
         self._hold_everything()
         for follower in self.assigned[1:]:
-            self._until(f"broker {follower} has not sent a fetch request", partial(self._fetches, follower))
+            self.until(f"broker {follower} has not sent a fetch request", partial(self._fetches, follower))
 
     def data_directory(self, broker: int) -> Path:
         """Return the log directory that contains a broker's replica, or the first log directory if the broker has no
@@ -144,11 +139,6 @@ class Stage(ObservedCluster):
         """Hold the frames that ZooKeeper sends to the controller. Return the `Hold`."""
         return self.proxy.hold(Rule("zookeeper", self.controller))
 
-    def upgrade(self, node: Node, stage: int) -> None:
-        """Let a node run another release or have another level when it is next started; see `Cluster.stages`."""
-        self.cluster.stages[node] = stage
-        self.client.forget(node)
-
     def fail_over(self) -> int:
         """Kill the controller, which is a broker without replicas. The next broker without replicas takes over.
 
@@ -157,19 +147,10 @@ class Stage(ObservedCluster):
         Returns:
             The new controller.
         """
-        old, port = self.controller, self.cluster.ports.real["zookeeper"]
+        old = self.controller
         following = old + 1 if isinstance(old, int) else 0
         others = [*self.replicas, *range(following + 1, self._controllers.stop)]
-        deaf = [self.proxy.hold(Rule("zookeeper", broker)) for broker in others]
-        try:
-            self.cluster.kill(old)
-            session = self.proxy.session(following - 1)
-            if session is not None:
-                zookeeper.close_session(port, session)
-            self._until(f"broker {following} is not the controller", lambda: self._controller_is(following))
-        finally:
-            for hold in deaf:
-                hold.end()
+        self.move_controller(following - 1, following, others)
         self.controller = following
         moved = {old: following}
         self._holds = {
@@ -178,20 +159,9 @@ class Stage(ObservedCluster):
         }
         return following
 
-    def _controller_is(self, broker: int) -> bool:
-        holder = zookeeper.read_json(self.cluster.ports.real["zookeeper"], CONTROLLER_PATH)
-        return holder is not None and holder["brokerid"] == broker
-
     @property
     def _any_broker(self) -> int:
         return 0 if self.release.kraft else self.plan.brokers
-
-    def _until(self, what: str, is_so: Callable[[], bool]) -> None:
-        seconds = READY_SECONDS * self.pace
-        try:
-            until(is_so, seconds, f"{what} after {seconds:.0f} seconds")
-        except NotMade as error:
-            raise BrokerError(str(error)) from error
 
     def _all_brokers_are_known(self) -> bool:
         try:
@@ -284,6 +254,17 @@ class Stage(ObservedCluster):
     def _records(self, body: Mapping[str, Any]) -> Sequence[tuple[int, str, dict[str, Any]]]:
         data = partition_of(body, METADATA_PARTITION).get("Records")
         return read_metadata(self.definitions, data) if data else []
+
+    def registered(self, broker: int, after: int) -> str | None:
+        """Return the status of a broker by the record of its last registration (`FENCED` or `ACTIVE`), or None if the
+        frames after the given one have no such record.
+
+        A broker that is fenced when it registers again is unfenced at its next heartbeat (KAFKA-16757).
+        """
+        frames = [frame for frame in self.proxy.frames if frame.number > after and frame.source == "controller"]
+        records = (each for frame in frames if frame.api == "Fetch" for each in self._records(frame.body or {}))
+        own = [body for _, name, body in records if name == "RegisterBrokerRecord" and body["BrokerId"] == broker]
+        return (FENCED if own[-1]["Fenced"] else ACTIVE) if own else None
 
     def held(self, api: str, request: bool, source: Node, target: Node) -> Frame | None:
         """Return a held frame with the given API, direction, source and target, or None if there is none.

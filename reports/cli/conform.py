@@ -9,7 +9,7 @@ import click
 
 from leadline.brokers.folder import run_folder
 from leadline.brokers.quorum.walks import walks as walks_of_quorum
-from leadline.brokers.releases import broker_release
+from leadline.brokers.releases import broker_release, mixed_release
 from leadline.checker.conformance import Limits
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
@@ -58,7 +58,8 @@ from leadline.reports.loading import load_spec
 @click.option(
     "--release",
     metavar="RELEASE",
-    help="Instead of RECORDING: start real brokers of this release, such as 3.9.1, and check what they do.",
+    help="Instead of RECORDING: start real brokers of this release, such as 3.9.1, and check what they do. With "
+    "--chaos, also of a mix such as 3.9.1..4.1.1, which is upgraded meanwhile.",
 )
 @click.option(
     "--walks",
@@ -164,10 +165,12 @@ def _drive(release: str, walks: int, chaos: int, seconds: float, seed: int, keep
     """Run real brokers, print the result of each run, and return the exit code."""
     if not walks and not chaos:
         raise click.UsageError("--release requires --walks or --chaos")
+    if walks and ".." in release:
+        raise click.UsageError("--walks requires one release: a mix can be disturbed with --chaos")
     codes = []
     with run_folder(keep) as folder:
         how: dict[str, Any] = {"walks": walks, "disturbed": chaos, "seed": seed, "limits": limits, "seconds": seconds}
-        for run in drive(broker_release(release), folder, **how):
+        for run in drive(mixed_release(release), folder, **how):
             checked, report = run.report.checked[0], run.report
             count = counted(checked.observations, "observation")
             say(visible(f"{run.name}: {run.did}"))

@@ -124,6 +124,8 @@ def release_text(outcome: BugResult) -> str:
     name, part = outcome.run.spec.name, outcome.run.part
     if part == "put back" and outcome.run.bug.defaults:
         return f"{name} -b {bounds_text(outcome.run.bug.defaults)}, the old default"
+    if part == "avoided":
+        return f"{name} -b {bounds_text(outcome.run.bug.avoided)}"
     if part == "fixed" and any("+" in each for each in outcome.run.bug.fixed):
         return f"{name}, with the fix"
     return f"{name}{PARTS[part]}"

@@ -107,6 +107,7 @@ class Bug:
         seen: what an operator sees of the bug.
         check: how to find out whether it has happened in a cluster, or can happen.
         until: what to do in a release that has it.
+        avoided: for a bug of mixes, bounds that say the same as `until`: with them, no affected mix has the bug.
     """
 
     ticket: str
@@ -128,6 +129,7 @@ class Bug:
     seen: str = ""
     check: str = ""
     until: str = ""
+    avoided: Values = attrs.field(factory=dict)
 
     def bounds_for(self, name: str) -> Values:
         """Return the bounds with which a release is searched, also if a rule of it is changed."""
@@ -159,10 +161,10 @@ class BugSearch:
 
     Attributes:
         spec: the spec to search, with its bounds. Its only property is the property that the bug violates.
-        part: the kind of release that is searched: ``affected``, ``as released``, ``fixed``, ``later``, or ``put
-            back``. The last kind is the release that fixed the bug, with the old rule restored. If `Bug.besides` names
-            other bugs, an affected release is searched both with and without fixes for them (``affected`` and ``as
-            released``).
+        part: the kind of release that is searched: ``affected``, ``as released``, ``fixed``, ``later``, ``avoided`` (a
+            mix with `Bug.avoided`), or ``put back``. The last kind is the release that fixed the bug, with the old rule
+            restored. If `Bug.besides` names other bugs, an affected release is searched both with and without fixes for
+            them (``affected`` and ``as released``).
     """
 
     bug: Bug
@@ -321,6 +323,8 @@ class Archive:
             if mixed_in(bug.affected[0]):
                 yield from (BugSearch(bug, _as_released(bug, name), "violated", "affected") for name in bug.affected)
                 yield from (BugSearch(bug, _as_released(bug, name), "holds", "fixed") for name in bug.fixed)
+                for name in bug.affected if bug.avoided else ():
+                    yield BugSearch(bug, _as_released(bug, name).with_bounds(bug.avoided), "holds", "avoided")
                 return
             for name in bug.affected:
                 yield self._run(bug, name, {}, "violated", "affected")

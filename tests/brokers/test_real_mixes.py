@@ -22,6 +22,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.reports.kafka.broker_runs.schedules import controller_of
 from leadline.reports.loading import load_spec
+from tests.suite.command import call
 
 pytestmark = [
     pytest.mark.real,
@@ -128,6 +129,54 @@ def test_one_replica_is_enough_for_acks_all_once_the_elr_is_raised(
     assert isinstance(sight, Sight)
     seen = sight.replicas[0]
     assert (seen.high_watermark, len(seen.log)) == (high_watermark, 1)
+
+
+@pytest.mark.parametrize(
+    ("releases", "wrong"), [("3.9.1..4.1.1", "kafka/3.3..4.1"), ("2.7.2..2.8.1", "kafka/0.11..2.0.0")]
+)
+def test_brokers_that_are_upgraded_and_disturbed_conform(releases: str, wrong: str, tmp_path: Path) -> None:
+    """All restart with the new release, and the level rises, while brokers are killed and messages are lost."""
+    run = call("conform", "--release", releases, "--chaos", "1", "--keep", "kept", folder=tmp_path)
+    assert run.code == 0, run.out + run.err
+    recording = "kept/chaos-1/recording.jsonl"
+    assert call("conform", recording, folder=tmp_path).code == 0
+    assert call("conform", recording, "--spec", wrong, folder=tmp_path).code == 1
+
+
+REGISTERED = {**NEW, "roll": "levels", "records": 1, "max_epoch": 1, "crashes": 0, "isr_shrinks": 1}
+
+
+@pytest.mark.parametrize(("releases", "status"), [("3.6.2..3.7.0", "fenced"), ("3.6.2..3.7.1", "active")])
+def test_a_broker_that_applies_the_level_of_3_7_registers_again(releases: str, status: str, tmp_path: Path) -> None:
+    """KAFKA-16757: in 3.7.0, the controller fences it until its next heartbeat."""
+    mix = "3.6..3.7" if status == "fenced" else "3.6..3.7.1"
+    raised = steps(spec_of(mix, **REGISTERED), "change_level(to=new level)", "apply_level(broker=0)")
+    made = replayed(raised, releases, tmp_path)
+    assert made.is_as_in_model, made.not_made or made.difference
+    assert f"broker 0 registers again: {status}" in made.steps[-1].did
+
+
+@pytest.mark.parametrize(
+    ("mix", "releases", "isr"), [("3.6..3.7.1", "3.6.2..3.7.1", {0}), ("3.6..3.9", "3.6.2..3.9.1", {0, 1})]
+)
+def test_a_broker_with_another_epoch_cannot_join_the_isr(
+    mix: str, releases: str, isr: set[int], tmp_path: Path
+) -> None:
+    """KAFKA-16952: up to 3.8, a broker that registers again gets another broker epoch, and the controller refuses what
+    the leader has proposed with the earlier one.
+    """
+    left = ("shrink_isr(leader=0, member=1)", "handle_alter_partition(leader=0)", "hear_isr(leader=0)")
+    joins = (
+        "handle_fetch(leader=0, follower=1)",
+        "handle_fetch_response(follower=1)",
+        "park_fetch(leader=0, follower=1)",
+    )
+    raised = ("change_level(to=new level)", "apply_level(broker=1)", "handle_alter_partition(leader=0)")
+    made = replayed(steps(spec_of(mix, **REGISTERED), "produce(leader=0)", *left, *joins, *raised), releases, tmp_path)
+    assert made.is_as_in_model, made.not_made or made.difference
+    sight = made.steps[-1].sight
+    assert isinstance(sight, Sight)
+    assert sight.quorum.isr == isr
 
 
 @pytest.mark.parametrize(

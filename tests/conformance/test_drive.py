@@ -84,6 +84,11 @@ class _Nothing(Counter[str]):
         return 0
 
 
+def test_a_mix_does_not_walk(tmp_path: Path) -> None:
+    run = call("conform", "--release", "2.7.1..2.8.1", "--walks", "1", folder=tmp_path)
+    assert (run.code, run.complaint) == (2, "--walks requires one release: a mix can be disturbed with --chaos")
+
+
 def test_if_no_behaviour_can_be_executed_this_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walks, "_longest_plan", lambda trace, controller: None)
     with pytest.raises(LeadlineError, match=r"none of 200 random behaviours of kafka/2\.8 can be executed"):

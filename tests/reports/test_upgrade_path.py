@@ -118,7 +118,9 @@ def test_a_step_says_what_the_tables_have_of_it(monkeypatch: pytest.MonkeyPatch)
     assert restarts.found[0].command == "leadline explore kafka/3.6..3.9 -b roll=releases"
     assert rises.found[0].undecided
     said = "\n".join(plain(text) for block in blocks_of_path((restarts, rises)) for text in getattr(block, "texts", ()))
-    assert "leader_possible is violated (5). Instead: change it only while" in said
+    assert "leader_possible is violated (5): leadline explore kafka/3.6..3.9" in said
+    assert "Instead: Raise the feature only while every partition has" in said
+    assert 'Searches show it: leadline bugs "raised without a leader"' in said
     assert "levels rise: something is not decided" in said
     other = steps("3.6", "3.8", KRAFT)
     assert other[0].unsearched == "no table has kafka/3.6..3.8: leadline explore kafka/3.6..3.8"

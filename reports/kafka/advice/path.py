@@ -15,11 +15,13 @@ import attrs
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.errors import LeadlineError
+from leadline.model.kafka.mixes import mix_of
 from leadline.model.kafka.published import minor
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, Column, column_of
 from leadline.reports.document import Block, Heading, Items, Paragraph, Span, Table, plain, words
 from leadline.reports.kafka.advice.cluster import Cluster
 from leadline.reports.kafka.advice.settings import Settings
+from leadline.reports.kafka.bugs import command_for, read_archive
 from leadline.reports.matrix import Matrix, matrix_file, read_matrix
 from leadline.reports.stored_tables import stored_tables
 
@@ -33,16 +35,6 @@ FIRST_WITH_KRAFT = (3, 3)
 CHANGED_RECORDS = ((3, 3), (3, 4), (3, 5), (3, 6), (3, 7), (4, 0), (4, 3))
 """The minor versions with a `metadata.version` that changed records (`MetadataVersion.didMetadataChange`, 4.3.1)."""
 
-INSTEAD = {
-    "committed_never_lost": "go over a release in between, of which the tables find nothing",
-    "leader_possible": f"change it only while every partition has a leader: nothing is listed by {UNAVAILABLE}",
-    "min_isr_of_files_kept": "set min.insync.replicas for the cluster or for topics before",
-    "registered_at_new_level": "raise metadata.version with 3.9 or later, or wait until all are in the ISR again",
-}
-"""What avoids a violation that none of the two releases has, by property. Tables of the same matrix show searches that
-find nothing then.
-"""
-
 
 @attrs.frozen
 class Found:
@@ -53,6 +45,7 @@ class Found:
         undecided: true if a cell is not decided.
     """
 
+    mix: str
     configuration: str
     command: str
     violated: Mapping[str, str]
@@ -228,6 +221,7 @@ def _cells(name: str, mix: str, rolls: tuple[str, ...]) -> Iterator[Found]:
             continue
         cells = {properties[head]: cell for head, cell in zip(table.head[1:], rows[0][1:], strict=True)}
         yield Found(
+            mix,
             configuration.name,
             f"leadline explore {mix} -b {bounds_text(bounds)}",
             {each: plain(cell.text) for each, cell in cells.items() if cell.looks == "violated"},
@@ -264,6 +258,15 @@ def _said(found: Found) -> Iterator[tuple[Span, ...]]:
     if not found.violated:
         yield words(f"{found.configuration}: {kept}, within small bounds")
     for name, text in found.violated.items():
-        instead = f". Instead: {INSTEAD[name]}" if name in INSTEAD and not text.endswith("too") else ""
-        said = (Span(name, "violated"), f" is {text}{instead}: ", Span(f"{found.command} -i {name}", "code"))
-        yield words(f"{found.configuration}: ", *said)
+        said = (Span(name, "violated"), f" is {text}: ", Span(f"{found.command} -i {name}", "code"))
+        yield words(f"{found.configuration}: ", *said, *(() if text.endswith("too") else _instead(found.mix, name)))
+
+
+def _instead(mix: str, violated: str) -> Iterator[str | Span]:
+    """Yield what avoids a violation that none of the two releases has, and the command whose searches show it: by the
+    archive's bug of the mix, or of another one with the same kind of controller.
+    """
+    bugs = [bug for bug in read_archive().mixes if bug.property == violated]
+    like = [bug for bug in bugs if mix_of(bug.affected[0]).old.controller == mix_of(mix).old.controller]
+    for bug in sorted(like, key=lambda bug: mix not in bug.affected)[:1]:
+        yield from (f". Instead: {bug.until} Searches show it: ", Span(command_for(bug.ticket), "code"))
