@@ -58,7 +58,7 @@ GRID = Spec(name="grid", initial_states=lambda _: [Grid()], actions=[along_x, al
 def found(monkeypatch: pytest.MonkeyPatch) -> Result:
     """A search whose counterexample has not been shortened."""
     with monkeypatch.context() as patched:
-        patched.setattr(shorten, "shortened", lambda result, *_: result)
+        patched.setattr(search, "shortened", lambda result, *_: result)
         result = fuzz(GRID, settings=RandomSettings(examples=1000, seed=4, uniform=True))
     assert length(result, "small") > 7
     assert length(result, "third") > 4

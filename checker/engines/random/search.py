@@ -23,6 +23,7 @@ from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.progress import Progress, is_due
 from leadline.checker.engines.purity import Purity
+from leadline.checker.engines.random.shorten import shortened
 from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import SpecError
@@ -80,8 +81,6 @@ def fuzz(
         result = _searched(spec, limits, progress, settings)
     if not any(item.traces for item in result.properties):
         return result
-    from leadline.checker.engines.random.shorten import shortened  # importing Hypothesis takes a tenth of a second
-
     return shortened(result, limits, progress, settings.workers)
 
 
