@@ -94,23 +94,26 @@ def test_an_interrupt_while_a_call_is_recorded_leaves_nothing_that_other_calls_w
     assert not lazy_instances
 
 
-def test_a_process_forked_there_is_not_within_it() -> None:
-    caught = multiprocessing.get_context("fork").SimpleQueue()
+def test_a_process_forked_there_defers_signals_until_it_has_its_own_handlers() -> None:
+    """And then, it can be within such a block itself."""
+    done = multiprocessing.get_context("fork").SimpleQueue()
 
     def forked() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.put("no handler yet")
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            signal.raise_signal(signal.SIGINT)
+            with interrupts_wait():
+                signal.raise_signal(signal.SIGINT)
+                done.put("in its own block")
         except KeyboardInterrupt:
-            caught.put("in the fork")
+            done.put("interrupted")
 
-    def work() -> None:
-        with interrupts_wait():
-            process = multiprocessing.get_context("fork").Process(target=forked)
-            process.start()
-            process.join()
-
-    work()
-    assert caught.get() == "in the fork"
+    with interrupts_wait():
+        process = multiprocessing.get_context("fork").Process(target=forked)
+        process.start()
+        process.join()
+    assert [done.get() for _ in range(3)] == ["no handler yet", "in its own block", "interrupted"]
 
 
 _at_fork: list[signal.Signals] = []

@@ -16,7 +16,9 @@ from types import FrameType
 from leadline.checker.engines.budget import ENDING
 
 _waiting = 0
-"""The id of the process that is within such a block, or 0. A process that was forked there is not within it."""
+"""The id of the process that is within such a block, or 0. A process that was forked there defers signals until it has
+handlers of its own.
+"""
 
 
 @contextmanager
@@ -33,7 +35,7 @@ def interrupts_wait() -> Iterator[None]:
     came: list[int] = []
 
     def wait(number: int, frame: FrameType | None) -> None:
-        if _waiting == os.getpid():
+        if _waiting:
             came.append(number)
         else:  # the signal arrived after the block, while the handlers were being restored
             before[number](number, frame)
