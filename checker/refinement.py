@@ -87,7 +87,7 @@ class _Steps:
         check_state(found, self.initials[0])
         if any(same(found, each) for each in self.initials):
             return ""
-        return f"it is mapped to {shown(found)}, in which {self.name} does not begin"
+        return f"it is mapped to {shown(found)}, in which {self.name} does not begin, as in {shown(self.initials[0])}"
 
 
 @attrs.frozen(eq=False)

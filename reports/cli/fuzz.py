@@ -13,11 +13,11 @@ import click
 
 from leadline.checker.door import guarded
 from leadline.checker.engines import ENGINES, searched
-from leadline.checker.engines.budget import Budget
+from leadline.checker.engines.budget import Budget, LimitReached
 from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
 from leadline.checker.properties import Kind
-from leadline.checker.result import Limits, Result
+from leadline.checker.result import Limits, Result, StopKind
 from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, MOST_WORKERS, RandomSettings
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import nearest
@@ -199,4 +199,6 @@ def _trace_to(spec: Spec[object], begin: str) -> Trace[object]:
     found = searched(sought, Limits(max_states=MOST_STATES))
     for trace in found.of(begin).traces:
         return attrs.evolve(trace, about=None)
+    if found.stop is not None and found.stop.kind is StopKind.TIME:
+        raise LimitReached(found.stop)
     raise LeadlineError(f"--from {begin}: no step leads there in the first {found.statistics.distinct:,} states")

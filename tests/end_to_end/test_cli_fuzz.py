@@ -250,6 +250,13 @@ def test_a_search_cannot_begin_at_something_unknown(tmp_path: Path, begin: str, 
     assert run.complaint.startswith(complaint)
 
 
+def test_the_time_can_be_over_before_the_beginning_is_found(tmp_path: Path) -> None:
+    write(tmp_path, stairs=STAIRS.replace("state.height + 1", "max(0 for _ in iter(int, 1))"))
+    run = call("fuzz", "stairs.py", "-b", "top=9", "--from", "top_reached", "--max-seconds", "0.5", folder=tmp_path)
+    assert (run.code, run.out) == (3, "")
+    assert run.err == "leadline: reached 0.5 seconds\n"
+
+
 def test_a_trace_of_another_spec_is_not_continued(tmp_path: Path) -> None:
     write(tmp_path, stairs=STAIRS, steeper=STAIRS.replace("state.height + 1", "state.height + 2"))
     call("explore", "stairs.py", "-b", "top=3", "-i", "third_step_free", "--trace-out", ".", folder=tmp_path)
