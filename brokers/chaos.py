@@ -88,7 +88,6 @@ class _Chaos:
         self._random = random.Random(seed)
         self._down: set[int] = set()
         self._controller: Node = "controller" if release.kraft else len(REPLICAS)
-        """The controller. With ZooKeeper, it is a broker without a replica, which is never disturbed."""
         self._done = threading.Event()
         self._did: list[str] = []
 

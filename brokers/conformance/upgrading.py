@@ -73,9 +73,7 @@ def _changes(read: PartitionRecording) -> Iterator[tuple[Announcement, int]]:
 
 
 def _controllers(read: PartitionRecording) -> Iterator[tuple[float, float, object]]:
-    """Yield the brokers that have been the controller (with ZooKeeper), each with the time of the last request of the
-    one before it, and of its own first request.
-    """
+    """Yield each controller (ZooKeeper) with the times of the last request of the one before and of its own first."""
     active, last = object(), 0.0
     for frame in read.frames:
         if frame.api == "LeaderAndIsr" and frame.request:

@@ -49,7 +49,9 @@ class Frames:
             self._read_isr(step.broker, limit)
         else:
             for kind in step.wire.passes:
-                self.let_through(self._frame(step, kind, limit))
+                self.let_through(frame := self._frame(step, kind, limit))
+                while action == "apply_level" and not self.stage.changes_settings(frame.body or {}):
+                    self.let_through(frame := self._frame(step, kind, limit))  # before it, the ISR has changed
             if action == "crash_after_append":  # the follower's next request shows that it has appended the records
                 self._first_held(step, [FrameKind("Fetch", True, "follower", "leader")], limit)
 

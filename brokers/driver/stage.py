@@ -231,7 +231,7 @@ class Stage(ObservedCluster):
             caught_up_at = self.catching_up.get(broker)
             changes = self.changes_in(body)
             if caught_up_at is None:
-                return bool(changes) or self._changes_settings(body)
+                return bool(changes) or self.changes_settings(body)
             return any(
                 offset >= caught_up_at and record.get("Leader", NO_LEADER_CHANGE) != NO_LEADER_CHANGE
                 for offset, record in changes
@@ -244,7 +244,7 @@ class Stage(ObservedCluster):
         found = ((offset, record) for offset, name, record in self._records(body) if name == "PartitionChangeRecord")
         return [(offset, record) for offset, record in found if record["PartitionId"] == self.partition]
 
-    def _changes_settings(self, body: Mapping[str, Any]) -> bool:
+    def changes_settings(self, body: Mapping[str, Any]) -> bool:
         """Return whether a part of the metadata log changes the topic's configuration, the level, or a feature."""
         return any(
             name == "FeatureLevelRecord" or (name == "ConfigRecord" and record["ResourceName"] == TOPIC)
@@ -257,9 +257,7 @@ class Stage(ObservedCluster):
 
     def registered(self, broker: int, after: int) -> str | None:
         """Return the status of a broker by the record of its last registration (`FENCED` or `ACTIVE`), or None if the
-        frames after the given one have no such record.
-
-        A broker that is fenced when it registers again is unfenced at its next heartbeat (KAFKA-16757).
+        frames after the given one have no such record. The next heartbeat can change the status.
         """
         frames = [frame for frame in self.proxy.frames if frame.number > after and frame.source == "controller"]
         records = (each for frame in frames if frame.api == "Fetch" for each in self._records(frame.body or {}))

@@ -22,6 +22,7 @@ from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
 from leadline.model.kafka.broker import Registration, Replica
 from leadline.model.kafka.controller import apply_setting, raise_min_insync_replicas
+from leadline.model.kafka.fetch import handled_again, may_join_by_fetching_again
 from leadline.model.kafka.messages import Diverging
 from leadline.model.kafka.mixes import Mix
 from leadline.model.kafka.protocols import Protocol
@@ -216,6 +217,9 @@ class FollowedRelease:
             leader = getattr(replica.in_flight, "leader", None)
             if leader is not None and leader != broker and state.believes_to_lead(leader):
                 yield from self._step(state, "park_fetch", leader, broker)
+                again = may_join_by_fetching_again(state, leader, broker)  # which the model leaves out, see `horizon`
+                for after in handled_again(state, leader, broker) if again else ():
+                    yield HiddenStep(f"broker {leader} handles broker {broker}'s fetch again", "park_fetch", after)
 
     def _step(self, state: Partition, name: str, *values: int) -> Iterator[HiddenStep[Partition]]:
         action = self._action(name)

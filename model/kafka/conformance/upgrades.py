@@ -64,7 +64,5 @@ def _is_set(state: Rolling) -> bool:
 
 
 def _stages(state: Partition) -> str:
-    if not isinstance(state, Rolling):
-        return "this is not a mix of releases"
-    brokers = "".join(f", broker {broker} has the {STAGES[stage]}" for broker, stage in enumerate(state.stages))
-    return f"the controller has the {STAGES[state.controller]}{brokers}"
+    stages = (*state.stages, state.controller) if isinstance(state, Rolling) else ()
+    return f"the brokers, and then the controller, have: {', '.join(STAGES[each] for each in stages) or 'no stages'}"
