@@ -23,6 +23,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Random;
 import java.util.TreeMap;
@@ -37,6 +38,8 @@ import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.feature.SupportedVersionRange;
 import org.apache.kafka.common.memory.MemoryPool;
+import org.apache.kafka.common.message.ApiVersionsRequestData;
+import org.apache.kafka.common.message.ApiVersionsResponseData;
 import org.apache.kafka.common.message.FetchResponseData;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.network.ListenerName;
@@ -78,6 +81,7 @@ public class Controllers {
     static final int ONE_RECORD = 1;
     static final int FETCH_TIMEOUT = 2000;
     static final int FIRST_PORT = 10000;
+    static final SupportedVersionRange VERSIONS = new SupportedVersionRange((short) 0, (short) 1);
 
     static final Map<Integer, Node> NODES = new TreeMap<>();
     static int correlations = 0;
@@ -114,6 +118,8 @@ public class Controllers {
                 return node.expire(command.get("timers"));
             case "announce":
                 return node.announce();
+            case "change":
+                return node.change(command.get("voter").asInt(), Uuid.fromString(command.get("directory").asText()), command.get("adds").asBoolean());
             case "append":
                 return node.append(command.get("value").asText());
             case "resign":
@@ -134,6 +140,8 @@ public class Controllers {
         final File folder;
         final Clock clock = new Clock();
         final Map<Integer, InetSocketAddress> voters = new TreeMap<>();
+        final List<InetSocketAddress> servers = new ArrayList<>(); // with kraft.version 1, controller.quorum.bootstrap.servers
+        final Map<Integer, Uuid> first = new TreeMap<>();
         final Object queue = madeOf(firstOf("org.apache.kafka.raft.internals.BlockingMessageQueue"), List.of());
         final Map<Integer, Sent> sent = new HashMap<>();
         final Uuid directory;
@@ -147,7 +155,12 @@ public class Controllers {
             id = command.get("node").asInt();
             folder = new File(command.get("folder").asText());
             directory = Uuid.fromString(command.get("directory").asText());
-            for (JsonNode each : command.get("voters")) voters.put(each.asInt(), address(each.asInt()));
+            for (JsonNode each : command.get("servers")) servers.add(address(each.asInt()));
+            for (JsonNode each : command.get("voters")) {
+                int voter = each.get(0).asInt();
+                if (servers.isEmpty()) voters.put(voter, address(voter));
+                else first.put(voter, Uuid.fromString(each.get(1).asText()));
+            }
         }
 
         Object start() throws Throwable {
@@ -161,12 +174,13 @@ public class Controllers {
                     OptionalInt.of(id), directory, fake(firstOf("RecordSerde", "org.apache.kafka.server.common.serialization.RecordSerde"), this::serialize),
                     fake(NetworkChannel.class, this::network), fake(RaftMessageQueue.class, this::messages), log, store,
                     MemoryPool.NONE, clock, new Metrics(clock), fake(ExpirationService.class, (name, with) -> new CompletableFuture<>()),
-                    madeOf(firstOf("org.apache.kafka.common.utils.LogContext", "org.apache.kafka.common.utils.internals.LogContext"), List.of("[node " + id + "] ")), "leadline", random(voters.size()), madeOf(config, List.of(settings(config, voters.keySet()))), voters, List.of(), true, 0));
+                    madeOf(firstOf("org.apache.kafka.common.utils.LogContext", "org.apache.kafka.common.utils.internals.LogContext"), List.of("[node " + id + "] ")), "leadline", random(Math.max(voters.size(), servers.size())), madeOf(config, List.of(settings(config, voters.keySet()))), voters, servers, true, 0));
                 Class<?> endpoints = classOf("org.apache.kafka.raft.Endpoints");
                 if (endpoints != null) { // since 3.9, for kraft.version 1
-                    parts.add(call(endpoints, "fromInetSocketAddresses", Map.of(LISTENER, address(id))));
-                    parts.add(new SupportedVersionRange((short) 0, (short) 1));
+                    parts.add(endpointsOf(id));
+                    parts.add(VERSIONS);
                 }
+                if (!first.isEmpty()) format();
                 Class<?> metrics = classOf("org.apache.kafka.raft.ExternalKRaftMetrics");
                 if (metrics != null) parts.add(fake(metrics, (name, with) -> null));
                 client = madeOf(KafkaRaftClient.class, parts);
@@ -180,6 +194,55 @@ public class Controllers {
                 return Map.of("refused", causeOf(error).toString());
             }
             return settle();
+        }
+
+        /** Write the checkpoint with the first voters, as formatting with kraft.version 1 does. */
+        void format() throws Exception {
+            Object start = fieldOf(classOf("org.apache.kafka.snapshot.Snapshots"), "BOOTSTRAP_SNAPSHOT_ID").get(null);
+            Optional<?> snapshot = (Optional<?>) call(log, "createNewSnapshotUnchecked", start);
+            if (snapshot.isEmpty()) return; // formatted before
+            Map<Integer, Object> members = new HashMap<>();
+            for (var each : first.entrySet()) {
+                Object key = call(firstOf("ReplicaKey"), "of", each.getKey(), each.getValue());
+                members.put(each.getKey(), call(firstOf("VoterSet$VoterNode"), "of", key, endpointsOf(each.getKey()), VERSIONS));
+            }
+            Object builder = madeOf(classOf("org.apache.kafka.snapshot.RecordsSnapshotWriter$Builder"), List.of());
+            call(builder, "setKraftVersion", call(classOf("org.apache.kafka.server.common.KRaftVersion"), "valueOf", "KRAFT_VERSION_1"));
+            call(builder, "setVoterSet", Optional.of(call(firstOf("VoterSet"), "fromMap", members)));
+            call(builder, "setRawSnapshotWriter", snapshot.get());
+            Object writer = call(builder, "build", fake(firstOf("RecordSerde", "org.apache.kafka.server.common.serialization.RecordSerde"), this::serialize));
+            call(writer, "freeze");
+            call(writer, "close");
+        }
+
+        /** Ask a leader to add or remove a voter. It asks a new voter for its versions, which is answered at once. */
+        Object change(int voter, Uuid directory, boolean adds) throws Throwable {
+            Object key = call(firstOf("ReplicaKey"), "of", voter, directory);
+            Method make = methodOf(firstOf("RaftUtil"), adds ? "addVoterRequest" : "removeVoterRequest", null);
+            ApiMessage data = (ApiMessage) invoked(make, null, chosen(make, List.of("leadline", FETCH_TIMEOUT, key, endpointsOf(voter), true)));
+            if (sent.containsKey(voter)) fail(sent.get(voter));
+            settle();
+            CompletableFuture<?> completion = handled(correlations++, data);
+            Sent asked = sent.get(voter);
+            if (asked != null && asked.message.data() instanceof ApiVersionsRequestData) {
+                ApiVersionsResponseData versions = new ApiVersionsResponseData();
+                versions.supportedFeatures().add(new ApiVersionsResponseData.SupportedFeatureKey()
+                    .setName("kraft.version").setMinVersion(VERSIONS.min()).setMaxVersion(VERSIONS.max()));
+                answer(asked, versions);
+                settle();
+            }
+            RaftResponse.Outbound response = (RaftResponse.Outbound) completion.getNow(null); // else it waits for the commit
+            if (response != null && (Short) call(response.data(), "errorCode") != 0) throw new IllegalStateException(response.data().toString());
+            return null;
+        }
+
+        /** Let a request arrive. */
+        CompletableFuture<?> handled(int correlation, ApiMessage data) throws Throwable {
+            short version = ApiKeys.forId(data.apiKey()).latestVersion();
+            RaftRequest.Inbound arriving = madeOf(RaftRequest.Inbound.class, List.of(LISTENER, correlation, version, data, clock.now));
+            CompletableFuture<?> completion = completionOf(arriving, call(client, "handle", arriving));
+            settle();
+            return completion;
         }
 
         void close() throws Throwable {
@@ -229,14 +292,10 @@ public class Controllers {
                 throw new IllegalStateException("node " + id + " has sent no " + api + " to node " + to + (request == null ? "" : ", but " + request.message));
             }
             ApiMessage data = (ApiMessage) request.message.data().duplicate();
-            short version = ApiKeys.forId(data.apiKey()).latestVersion();
-            RaftRequest.Inbound arriving = madeOf(RaftRequest.Inbound.class, List.of(LISTENER, request.message.correlationId(), version, data, clock.now));
             Node other = NODES.get(to);
             RaftResponse.Outbound response = null;
             if (other != null && other.halted.isEmpty()) {
-                CompletableFuture<?> completion = completionOf(arriving, call(other.client, "handle", arriving));
-                other.settle();
-                response = (RaftResponse.Outbound) completion.getNow(null);
+                response = (RaftResponse.Outbound) other.handled(request.message.correlationId(), data).getNow(null);
             }
             if (response != null && answered) {
                 copyRecords(response.data());
@@ -318,7 +377,7 @@ public class Controllers {
             return seen;
         }
 
-        /** Read the log: for each record its epoch, and its value, or the leader that it names. */
+        /** Read the log: for each record its offset, epoch, and value, or the leader or voters that it names. */
         List<Object> records() throws Throwable {
             List<Object> found = new ArrayList<>();
             Method read = methodOf(log.getClass(), "read", null);
@@ -326,13 +385,18 @@ public class Controllers {
                 last = offset;
                 LogFetchInfo info = (LogFetchInfo) invoked(read, log, chosen(read, List.of(offset, Isolation.UNCOMMITTED, 1 << 20)));
                 for (var batch : info.records.batches()) {
+                    boolean begins = false;
                     for (var record : batch) {
+                        if (begins) continue; // an epoch may begin with several records in one batch
                         ByteBuffer value = record.value().duplicate();
                         Map<String, Object> one = new LinkedHashMap<>();
+                        one.put("offset", record.offset());
                         one.put("epoch", batch.partitionLeaderEpoch());
                         if (batch.isControlBatch()) {
                             short kind = record.key().getShort(record.key().position() + 2);
-                            if (kind == 2) one.put("leader", value.getInt(value.position() + 2)); // after its version
+                            begins = kind == 2 || kind == 3;
+                            if (kind == 6) one.put("voters", votersIn(record, value));
+                            else if (kind == 2) one.put("leader", value.getInt(value.position() + 2)); // after its version
                             else if (kind == 3) one.put("leader", value.getInt(value.position())); // in 2.8
                         } else {
                             byte[] bytes = new byte[value.remaining()];
@@ -401,7 +465,7 @@ public class Controllers {
             completion = completionOf(message, new CompletableFuture<>());
             Method id = methodOf(message.getClass(), "destinationId", null);
             destination = id != null ? invoked(id, message) : call(message, "destination");
-            to = destination instanceof Integer ? (Integer) destination : ((org.apache.kafka.common.Node) destination).id();
+            to = destination instanceof Integer ? (Integer) destination : ((org.apache.kafka.common.Node) destination).port() - FIRST_PORT;
         }
     }
 
@@ -435,6 +499,19 @@ public class Controllers {
 
     static InetSocketAddress address(int id) {
         return InetSocketAddress.createUnresolved("localhost", FIRST_PORT + id);
+    }
+
+    static Object endpointsOf(int id) throws Exception {
+        return call(firstOf("Endpoints"), "fromInetSocketAddresses", Map.of(LISTENER, address(id)));
+    }
+
+    /** The voters that a record names. */
+    static List<Object> votersIn(Object record, ByteBuffer value) throws Exception {
+        Class<?> records = firstOf("org.apache.kafka.common.record.ControlRecordUtils", "org.apache.kafka.common.record.internal.ControlRecordUtils");
+        Method read = methodOf(records, "deserializeVotersRecord", null);
+        List<Object> found = new ArrayList<>();
+        for (Object voter : (List<?>) call(invoked(read, null, chosen(read, List.of(record, value))), "voters")) found.add(call(voter, "voterId"));
+        return found;
     }
 
     static int epochOf(KafkaRaftClient<?> client) throws Exception {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from leadline.brokers.driver.waiting import NotMade
 from leadline.brokers.quorum.process import Controllers
 from leadline.checker.action import ActionInstance
-from leadline.model.raft.state import DEAD, FOLLOWER, UNATTACHED, Quorum
+from leadline.model.raft.state import DEAD, FOLLOWER, LEADER, UNATTACHED, Quorum
 
 _FIELDS = re.compile(
     r"(errorCode|\w*[eE]poch|leaderId|voteGranted|preVote|lastOffset|fetchOffset|endOffset|highWatermark)=(-?\d+|true|false)"
@@ -38,17 +38,20 @@ SENTENCES: Mapping[str, str] = {
     "cut_log": "stop the node, cut its log, and start it",
     "lose_file": "stop the node, make quorum-state unreadable, and start it",
     "change_configuration": "stop the node, and start it with other voters",
+    "change_voters": "ask the leader to add or remove the voter",
+    "leave": "the leader resigns when the change is committed",
     "die": "stop the node",
     "cut_link": "deliver no message in this direction from here on",
     "restore_link": "deliver messages in this direction again",
 }
 """What is done for each action that can be executed, keyed by its name."""
 
+LOSSES = ("replace_disk", "cut_log", "lose_file")
+"""The actions of nodes that lose something."""
+
 UNMADE: Mapping[str, str] = {
     "flush": "Kafka's classes flush by themselves",
     "lose_power": "what was not flushed is not known",
-    "change_voters": "voters are static",
-    "leave": "voters are static",
 }
 """Why actions cannot be executed, keyed by their names."""
 
@@ -56,12 +59,14 @@ UNMADE: Mapping[str, str] = {
 def start_all(nodes: Controllers, state: Quorum) -> None:
     """Start all nodes for the first time."""
     for number in range(state.bounds.nodes):
-        nodes.start(number, configured(state, number))
+        _start_one(nodes, number, state)
 
 
-def configured(state: Quorum, number: int) -> list[int]:
-    """Return the voters in a node's configuration."""
-    return sorted(each for each, _ in state.voters(number))
+def _start_one(nodes: Controllers, number: int, state: Quorum) -> str:
+    """Start a node with the voters in its configuration, or the first ones with kraft.version 1."""
+    bounds = state.bounds
+    voters = [each for each in range(bounds.nodes - bounds.observers) if each not in state.nodes[number].unlisted]
+    return nodes.start(number, voters, range(bounds.nodes) if bounds.dynamic else ())
 
 
 def execute(nodes: Controllers, name: str, arguments: Mapping[str, int], before: Quorum, after: Quorum) -> list[str]:
@@ -82,6 +87,10 @@ def execute(nodes: Controllers, name: str, arguments: Mapping[str, int], before:
         nodes.ask("expire", node=own, timers=CHECK_TIMERS)
     elif name == "append":
         nodes.ask("append", node=own, value=f"m{before.values}")
+    elif name == "change_voters":
+        other = arguments["other"]
+        adds = not before.lists(own, other)
+        nodes.ask("change", node=own, voter=other, directory=nodes.directory_of(other), adds=adds)
     elif name == "resign":
         nodes.ask("resign", node=own)
     elif name == "die":
@@ -91,14 +100,19 @@ def execute(nodes: Controllers, name: str, arguments: Mapping[str, int], before:
     return [SENTENCES[name]]
 
 
-def passing(instance: ActionInstance[Quorum], before: Quorum, after: Quorum) -> int | None:
-    """Return the node of which the next timer expires at once, so that Kafka's classes do more than a step, or None.
+def passing(instance: ActionInstance[Quorum], before: Quorum, after: Quorum) -> tuple[str, int] | None:
+    """Return the action and the node of the next step if Kafka's classes make two at once, or None.
+
+    A leader that was removed resigns when that is committed. Else, it is a timer that expires at once.
 
     The first successor does not wait when its leader has resigned (`KafkaRaftClient.endEpochElectionBackoff`), nor does
     a node that is the only voter in its configuration when it starts (`KafkaRaftClient.initialize`). Since 4.0, one
     that becomes unattached because a timer has expired inherits that timer, and is prospective at once
     (`QuorumState.transitionToUnattached`).
     """
+    for number, node in enumerate(after.nodes):
+        if node.role == LEADER and not after.is_voter(number) and node.changes_committed:
+            return "leave", number
     resigned = instance.action.name == "end_epoch"
     own = instance.arguments["other" if resigned else "own"]
     node = after.nodes[own]
@@ -110,7 +124,7 @@ def passing(instance: ActionInstance[Quorum], before: Quorum, after: Quorum) -> 
         passes = node.role == UNATTACHED and before.protocol.pre_votes
     else:
         passes = node.restarted and len(after.voters(own)) == 1
-    return own if passes else None
+    return ("time_out", own) if passes else None
 
 
 def _deliver(nodes: Controllers, api: str, own: int, other: int, state: Quorum) -> list[str]:
@@ -134,7 +148,7 @@ def _start(nodes: Controllers, name: str, own: int, before: Quorum, after: Quoru
     nodes.stop(own)
     if name in changed:
         changed[name]()
-    refused = nodes.start(own, configured(after, own))
+    refused = _start_one(nodes, own, after)
     if refused and after.nodes[own].role != DEAD:
         raise NotMade(f"node {own} does not start: {refused}")
     return [SENTENCES[name], *([f"it does not start: {refused}"] if refused else [])]

@@ -8,7 +8,7 @@ import attrs
 
 from leadline.brokers.errors import Unmakeable
 from leadline.brokers.plans import ReplayPlan, Step, followed_in
-from leadline.brokers.quorum.operations import SENTENCES, UNMADE, passing
+from leadline.brokers.quorum.operations import LOSSES, SENTENCES, UNMADE, passing
 from leadline.brokers.quorum.sight import sight_of
 from leadline.brokers.releases import BrokerRelease
 from leadline.checker.spec import Spec
@@ -71,8 +71,8 @@ def plan_of(trace: Trace[Quorum], expected: Spec[Quorum] | None = None) -> Quoru
     for number, instance in enumerate(trace.instances, start=1):
         if instance.action.name in UNMADE:
             raise Unmakeable(number, UNMADE[instance.action.name])
-    if trace.states[0].bounds.dynamic:
-        raise Unmakeable(1, "voters are static, and this trace has kraft.version 1")
+        if instance.action.name in LOSSES and trace.states[0].bounds.dynamic:
+            raise Unmakeable(number, "what a node loses with kraft.version 1 is not compared")
     steps = tuple(_planned(followed))
     last = followed.states[-1]
     tried = None if refused is None else QuorumStep(len(steps) + 1, refused, last, last, last)
@@ -91,7 +91,7 @@ def _planned(trace: Trace[Quorum]) -> Iterator[QuorumStep]:
         shown = step.after
         if passes is not None:
             following = trace.instances[number] if number < len(trace) - 1 else None
-            if following is None or following.action.name != "time_out" or following.arguments["own"] != passes:
-                raise Unmakeable(number, f"node {passes} does not wait here: its next timer expires at once")
+            if following is None or (following.action.name, following.arguments["own"]) != passes:
+                raise Unmakeable(number, f"node {passes[1]} does not wait here: its next {passes[0]} comes at once")
             shown = trace.states[number + 1]
         yield QuorumStep(number, step.instance, step.before, step.after, shown, made)

@@ -96,12 +96,26 @@ class Controllers:
         reason = next((line for line in said if "rror" in line), said[-1] if said else "it said nothing")
         return f"the Java process with nodes of Kafka {self.release.number} has ended: {' '.join(reason.split())}"
 
-    def start(self, node: int, voters: Sequence[int]) -> str:
-        """Start a node on what is in its folder. Return why it refuses to start, or an empty string."""
-        directory = self._directories.setdefault(node, _new_directory())
-        folder = str(self.folder_of(node))
-        found = self.ask("start", node=node, folder=folder, directory=directory, voters=list(voters))
+    def start(self, node: int, voters: Sequence[int], servers: Sequence[int] = ()) -> str:
+        """Start a node on what is in its folder. Return why it refuses to start, or an empty string.
+
+        Parameters:
+            voters: the voters in its configuration or, with kraft.version 1, with which it is formatted.
+            servers: with kraft.version 1, the nodes in controller.quorum.bootstrap.servers.
+        """
+        found = self.ask(
+            "start",
+            node=node,
+            folder=str(self.folder_of(node)),
+            directory=self.directory_of(node),
+            voters=[(each, self.directory_of(each)) for each in voters],
+            servers=list(servers),
+        )
         return str(found.get("refused", ""))
+
+    def directory_of(self, node: int) -> str:
+        """Return the directory id of a node."""
+        return self._directories.setdefault(node, _new_directory())
 
     def clear(self) -> None:
         """End all nodes, and remove their files."""

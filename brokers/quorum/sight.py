@@ -110,13 +110,20 @@ def _real(seen: dict[str, Any] | None) -> SeenNode:
         seen["leader"],
         (file.get("leaderEpoch", 0), file.get("leaderId", NONE), file.get("votedId", NONE)),
         tuple(map(_record, seen["log"])),
-        seen["high_watermark"],
-        max(0, seen["announced"]) if role == LEADER else None,
+        _records_below(seen, "high_watermark"),
+        _records_below(seen, "announced") if role == LEADER else None,
         seen["told"],
     )
 
 
+def _records_below(seen: dict[str, Any], mark: str) -> int:
+    """Return how many records are below a high watermark. An epoch may begin with several, which count as one."""
+    return sum(record["offset"] < seen[mark] for record in seen["log"])
+
+
 def _record(seen: dict[str, Any]) -> str:
+    if "voters" in seen:
+        return text_of(Record(seen["epoch"], NONE, voters=frozenset((each, 0) for each in seen["voters"])))
     if "leader" in seen:
         return text_of(Record(seen["epoch"], seen["leader"]))
     return f"{seen.get('value', '?')}@{seen['epoch']}"

@@ -15,7 +15,7 @@ from pathlib import Path
 import attrs
 
 from leadline.brokers.driver.waiting import NotMade
-from leadline.brokers.quorum.operations import REQUESTS, execute, passing, start_all
+from leadline.brokers.quorum.operations import LOSSES, REQUESTS, execute, passing, start_all
 from leadline.brokers.quorum.process import Controllers
 from leadline.brokers.quorum.sight import QuorumSight, differences, sight_in, sight_of
 from leadline.brokers.releases import BrokerRelease
@@ -28,14 +28,30 @@ _FEW = ("disks", "files", "deaths", "configurations")
 BOUNDS: Mapping[str, int] = dict.fromkeys(_MANY, 9) | dict.fromkeys(_FEW, 1) | {"cuts": 2}
 """The bounds of the model. A walk ends in the last epoch."""
 
+_VOTERS = {"nodes": 5, "observers": 2, "dynamic": True}
+DYNAMIC: Mapping[str, int] = dict.fromkeys((*_MANY, "changes"), 9) | {"deaths": 1} | _VOTERS
+"""The bounds with kraft.version 1, which every other walk has where the release has it."""
+
 FIRST_RESIGNATIONS = (3, 0)
 """The first release whose controllers can let their node resign."""
+
+FIRST_CHANGES = (3, 9)
+"""The first release with kraft.version 1."""
 
 STEPS = 60
 
 _ACTIONS = {api: name for name, api in REQUESTS.items()}
-_DISTURBANCES = ("resign", "restart", "restart", "restart", "cut_link", "restore_link", "check_quorum")
-_LOSSES = ("replace_disk", "cut_log", "lose_file", "change_configuration", "die")
+_DISTURBANCES = (
+    *("change_voters",) * 4,
+    "resign",
+    "restart",
+    "restart",
+    "restart",
+    "cut_link",
+    "restore_link",
+    "check_quorum",
+)
+_LOSSES = (*LOSSES, "change_configuration", "die")
 _SHARE = 0.08
 """How often a walk disturbs the nodes, and how often it lets a timer expire, although messages are held."""
 
@@ -59,7 +75,7 @@ def walk(nodes: Controllers, spec: Spec[Quorum], seed: int, steps: int = STEPS) 
 
     Parameters:
         nodes: a process without nodes.
-        spec: the spec of the release, with `BOUNDS`.
+        spec: the spec of the release, with `BOUNDS` or `DYNAMIC`.
         steps: the largest number of steps.
 
     Raises:
@@ -112,9 +128,9 @@ def _after(spec: Spec[Quorum], instance: ActionInstance[Quorum], state: Quorum) 
     for after in found:
         is_refused = after.nodes[own].role == PROSPECTIVE or len(after.voters(own)) == 2
         is_refused = is_refused and instance.action.name == "ask_vote"
-        passes = own if is_refused else passing(instance, state, after)
+        passes = ("time_out", own) if is_refused else passing(instance, state, after)
         if passes is not None:
-            yield from spec.take(_instance(spec, "time_out", own=passes), after)
+            yield from spec.take(_instance(spec, passes[0], own=passes[1]), after)
 
 
 def _instance(spec: Spec[Quorum], name: str, **arguments: int) -> ActionInstance[Quorum]:
@@ -158,14 +174,14 @@ def walks(release: BrokerRelease, spec: Spec[Quorum], folder: Path, seeds: Itera
     """Yield walks of the nodes of a release, one for each seed.
 
     Parameters:
-        spec: the spec of the release. Its bounds are replaced by `BOUNDS`.
+        spec: the spec of the release. Its bounds are replaced by `BOUNDS`, or by `DYNAMIC`.
         folder: the folder to create for the files of the nodes, which are removed after each walk.
 
     Raises:
         BrokerError: if the process with the nodes cannot be started, or ends.
     """
-    spec = spec.with_bounds(BOUNDS)
+    changes = release.version >= FIRST_CHANGES and next(iter(spec.initials())).protocol.changes_voters
     with closing(Controllers(release, folder)) as nodes:
         for seed in seeds:
-            yield walk(nodes, spec, seed)
+            yield walk(nodes, spec.with_bounds(DYNAMIC if changes and seed % 2 else BOUNDS), seed)
             nodes.clear()

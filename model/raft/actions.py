@@ -175,8 +175,8 @@ def append(state: Quorum, own: int) -> Iterator[Quorum]:
     """The controller of a leader writes a record."""
     node = state.nodes[own]
     if node.role == LEADER and state.values < state.bounds.values:
-        log = (*node.log, Record(node.epoch, own, state.values))
-        after = attrs.evolve(state.with_node(own, attrs.evolve(node, log=log)), values=state.values + 1)
+        changed = node.with_record(Record(node.epoch, own, state.values))
+        after = attrs.evolve(state.with_node(own, changed), values=state.values + 1)
         yield elections.after_append(after, own)
 
 
@@ -193,19 +193,21 @@ def flush(state: Quorum, own: int) -> Iterator[Quorum]:
 
 @action("leader {own} adds or removes node {other} as a voter", own=nodes, other=nodes, effect="perturbing")
 def change_voters(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
-    """An operator adds a voter that has caught up, or removes one (KIP-853). New voters count from the append on."""
+    """An operator adds a voter whose fetches show that it has caught up, or removes one (KIP-853). New voters count
+    from the append on.
+    """
     if state.spent.changes >= state.bounds.changes or not may_change_voters(state, own):
         return
     node, voters, key = state.nodes[own], state.voters(own), state.key(other)
     known = frozenset(each for each in voters if each[0] == other)
     if known and voters != known:
         changed = voters - known
-    elif not known and state.nodes[other].log == node.log:
+    elif not known and state.nodes[other].log == node.log and node.ends[other] == len(node.log):
         changed = voters | {key}
     else:
         return
-    log = (*node.log, Record(node.epoch, own, voters=changed))
-    yield elections.after_append(state.having("changes").with_node(own, attrs.evolve(node, log=log)), own)
+    after = state.having("changes").with_node(own, node.with_record(Record(node.epoch, own, voters=changed)))
+    yield elections.after_append(after, own)
 
 
 def may_change_voters(state: Quorum, own: int) -> bool:

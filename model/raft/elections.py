@@ -170,7 +170,7 @@ def leading(state: Quorum, own: int) -> Quorum:
     """
     node = state.nodes[own]
     ends = (NONE,) * state.bounds.nodes
-    node = node.entering(LEADER, leader=own, vote=NONE, ends=ends, log=(*node.log, Record(node.epoch, own)))
+    node = node.entering(LEADER, leader=own, vote=NONE, ends=ends).with_record(Record(node.epoch, own))
     return after_append(state.with_node(own, node), own)
 
 
@@ -204,7 +204,7 @@ def started(state: Quorum, own: int, node: Node) -> Quorum:
     and its log (`QuorumState.initialize`). It does not know a high watermark. If the leader is none of its voters, it
     does not know where that is.
     """
-    node = attrs.evolve(node, high_watermark=0)
+    node = attrs.evolve(node, high_watermark=0, read=0, missed=frozenset())
     if not state.protocol.persists:
         node = attrs.evolve(node, epoch=0, leader=NONE, vote=NONE)
     if node.epoch < node.last_epoch:

@@ -33,6 +33,7 @@ class Protocol:
         compares_voters: whether a node starts only with the voters that are in its quorum-state file.
         leaders_are_voters: whether a node knows no leader but its voters, and does not start if its file names another.
         changes_voters: whether voters can be added and removed (KIP-853).
+        rereads_voters: whether a node reads Voters records where its log was truncated and has grown again.
         one_change_at_a_time: whether a change of voters waits until the one before is committed.
         changes_after_commit: whether a change of voters waits until the leader has committed a record of its epoch.
         is_told: returns whether the node's controller has been told that it leads.
@@ -59,6 +60,7 @@ class Protocol:
     compares_voters: bool
     leaders_are_voters: bool
     changes_voters: bool
+    rereads_voters: bool
     is_told: Callable[[Node], bool]
     one_change_at_a_time: bool = True
     changes_after_commit: bool = True

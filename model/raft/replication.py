@@ -29,7 +29,7 @@ def fetch(state: Quorum, own: int, other: int) -> Quorum:
         node = halted(node)
     elif goes_on:
         source = state.nodes[other]
-        node = received(state, node, source) if divergence is None else truncated(node, *divergence)
+        node = received(state, node, source) if divergence is None else truncated(state, node, *divergence)
         if node.role == FOLLOWER:
             node = attrs.evolve(node, fetched=True)
     return state.with_node(own, node)
@@ -80,7 +80,7 @@ def diverging(source: Log, log: Log) -> tuple[int, int] | None:
     return None if epoch == asked and end >= len(log) else (epoch, end)
 
 
-def truncated(node: Node, epoch: int, end: int) -> Node:
+def truncated(state: Quorum, node: Node, epoch: int, end: int) -> Node:
     """Return a follower that has truncated its log (`ReplicatedLog.truncateToEndOffset`). It stops by itself
     rather than truncate below the high watermark that it knows.
     """
@@ -88,15 +88,18 @@ def truncated(node: Node, epoch: int, end: int) -> Node:
     to = min(own_end, end) if epoch in (0, own_epoch) else own_end
     if min(to, end) < node.high_watermark:
         return halted(node)
-    return attrs.evolve(node, log=node.log[:to], flushed=min(node.flushed, to))
+    read = max(node.read, len(node.log)) if state.bounds.changes and not state.protocol.rereads_voters else 0
+    missed = frozenset(at for at in node.missed if at < to)
+    read = read if read > to else 0
+    return attrs.evolve(node, log=node.log[:to], flushed=min(node.flushed, to), read=read, missed=missed)
 
 
 def received(state: Quorum, node: Node, source: Node) -> Node:
     """Return a follower that has appended the next record of its leader, and learned the high watermark."""
-    log = source.log[: len(node.log) + 1] if len(source.log) > len(node.log) else node.log
-    log = (*node.log, *log[len(node.log) :])
-    flushed = len(log) if state.protocol.flushes_first else node.flushed
-    told = min(state.protocol.announces(source), len(log)) or node.high_watermark
+    for record in source.log[len(node.log) : len(node.log) + 1]:
+        node = node.with_record(record)
+    flushed = len(node.log) if state.protocol.flushes_first else node.flushed
+    told = min(state.protocol.announces(source), len(node.log)) or node.high_watermark
     if told < node.high_watermark:
         return halted(node)  # IllegalArgumentException: non-monotonic update of the high watermark
-    return attrs.evolve(node, log=log, flushed=flushed, high_watermark=told)
+    return attrs.evolve(node, flushed=flushed, high_watermark=told)

@@ -164,8 +164,18 @@ RULES = (
         "voters",
         "whether voters can be added and removed, with kraft.version 1",
         (
-            Value("static", "no", "2.8 to 3.8: controller.quorum.voters", {"changes_voters": False}),
-            Value("dynamic", "yes", "KIP-853, KAFKA-14094; 3.9.0", {"changes_voters": True}),
+            Value(
+                "static",
+                "no",
+                "2.8 to 3.8: controller.quorum.voters",
+                {"changes_voters": False, "rereads_voters": True},
+            ),
+            Value(
+                "dynamic",
+                "yes, but a node whose log was truncated does not read those changes up to where it ended",
+                "KIP-853, KAFKA-14094; 3.9.0: KRaftControlRecordStateMachine.truncateNewEntries",
+                {"changes_voters": True, "rereads_voters": False},
+            ),
         ),
     ),
     Rule(

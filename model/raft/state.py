@@ -73,6 +73,8 @@ class Node:
         restarted: whether it is in this role since its start.
         unreachable: whether it knows the leader from its quorum-state file, and not from its voters or a message where
             that is.
+        read: with changes of voters, the offset from which it reads Voters records, if its log was truncated below.
+        missed: the offsets of Voters records in its log that it has not read.
         directory: how often its disk was replaced.
         unlisted: the voters that are missing in its configuration, with kraft.version 0.
     """
@@ -89,6 +91,8 @@ class Node:
     ends: tuple[int, ...] = ()
     restarted: bool = False
     unreachable: bool = False
+    read: int = 0
+    missed: frozenset[int] = frozenset()
     directory: int = 0
     unlisted: frozenset[int] = frozenset()
 
@@ -111,6 +115,14 @@ class Node:
     def changes_committed(self) -> bool:
         """Whether all changes of voters in its log are below its high watermark."""
         return all(record.voters is None for record in self.log[self.high_watermark :])
+
+    def with_record(self, record: Record) -> Node:
+        """Return the node with a record appended to its log. It does not read a Voters record at an offset that it has
+        read already (`KRaftControlRecordStateMachine.truncateNewEntries` leaves its `nextOffset` as it is).
+        """
+        at = len(self.log)
+        missed = self.missed | {at} if record.voters is not None and at < self.read else self.missed
+        return attrs.evolve(self, log=(*self.log, record), read=self.read if at + 1 < self.read else 0, missed=missed)
 
     def entering(self, role: str, **fields: object) -> Node:
         """Return the node in another role. What it knew only in its former role is gone."""
@@ -159,8 +171,9 @@ class Quorum:
         if self.bounds.configurations:
             return frozenset((each, n) for each, n in found if each not in self.nodes[number].unlisted)
         if self.bounds.dynamic:
-            for record in self.nodes[number].log:
-                found = found if record.voters is None else record.voters
+            for at, record in enumerate(self.nodes[number].log):
+                unread = record.voters is None or at in self.nodes[number].missed
+                found = found if unread else record.voters or found
         return found
 
     def lists(self, number: int, other: int) -> bool:

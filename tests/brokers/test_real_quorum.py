@@ -17,7 +17,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.model.raft.state import Quorum
 from leadline.reports.loading import load_spec
-from tests.brokers.test_quorum import ELECTION, behaviour
+from tests.brokers.test_quorum import ELECTION, behaviour, missed_change, unknown_leader
 from tests.brokers.test_reproduction import replays
 from tests.model.test_quorum import TICKETS
 
@@ -114,6 +114,20 @@ def test_an_isolated_leader_resigns_where_that_was_fixed(tmp_path: Path) -> None
     made = replayed(trace, "3.6.2", tmp_path / "affected", spec_of("quorum/3.6", {"deaths": 2}))
     assert made.attempt is not None
     assert (made.attempt.made, made.difference, made.not_made) == (False, "", "")
+
+
+@pytest.mark.parametrize("release", ["3.9.1", "4.4.0"])
+@pytest.mark.parametrize("truncates", [True, False])
+def test_a_change_of_voters_is_missed_after_a_truncation(release: str, truncates: bool, tmp_path: Path) -> None:
+    made = replayed(missed_change(release, truncates=truncates), release, tmp_path)
+    assert (made.not_made, made.difference) == ("", "")
+
+
+@pytest.mark.parametrize("release", ["3.9.1", "4.4.0"])
+def test_a_node_that_asks_a_leader_which_its_voters_lack_stops(release: str, tmp_path: Path) -> None:
+    made = replayed(unknown_leader(release), release, tmp_path)
+    assert (made.not_made, made.difference) == ("", "")
+    assert "Expected to be Follower, but the current state is Unattached" in made.told[2]
 
 
 @pytest.mark.parametrize("release", RELEASES)
