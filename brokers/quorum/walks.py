@@ -41,16 +41,7 @@ FIRST_CHANGES = (3, 9)
 STEPS = 60
 
 _ACTIONS = {api: name for name, api in REQUESTS.items()}
-_DISTURBANCES = (
-    *("change_voters",) * 4,
-    "resign",
-    "restart",
-    "restart",
-    "restart",
-    "cut_link",
-    "restore_link",
-    "check_quorum",
-)
+_DISTURBANCES = (*("change_voters",) * 4, *("restart",) * 3, "resign", "cut_link", "restore_link", "check_quorum")
 _LOSSES = (*LOSSES, "change_configuration", "die")
 _SHARE = 0.08
 """How often a walk disturbs the nodes, and how often it lets a timer expire, although messages are held."""

@@ -62,10 +62,18 @@ def begin_epoch(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
 @action("node {own} tells node {other} that it has resigned", own=nodes, other=nodes, effect="healing")
 def end_epoch(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
     """A node that has resigned, or that led before its start, sends EndQuorumEpoch, so that others need not wait for
-    their time-outs. One that did not know yet that it led follows it then.
+    their time-outs. One that did not know yet that it led follows it then. The request does not say where the leader
+    is: a node that would follow it, and does not know this from its voters, stops by itself
+    (`QuorumState.transitionToFollower` requires an endpoint).
     """
-    if state.nodes[own].role == RESIGNED:
-        yield from told_leader(state, own, other)
+    if state.nodes[own].role != RESIGNED:
+        return
+    for after in told_leader(state, own, other):
+        was, told = state.nodes[other], after.nodes[other]
+        if told.role != FOLLOWER or told == was or state.lists(other, own):
+            yield after
+        elif not was.unreachable or was.epoch < told.epoch:
+            yield after.with_node(other, elections.halted(was))
 
 
 def told_leader(state: Quorum, own: int, other: int) -> Iterator[Quorum]:

@@ -17,7 +17,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.invariants.raft import quorum_leader_complete
 from leadline.model.raft.actions import ACTIONS
-from leadline.model.raft.state import LEADER, RESIGNED, UNATTACHED, Node, Quorum, Record
+from leadline.model.raft.state import HALTED, LEADER, RESIGNED, UNATTACHED, Node, Quorum, Record
 from leadline.reports.loading import load_spec
 from tests.brokers.fake_java import install
 from tests.suite.command import call
@@ -98,6 +98,22 @@ def unknown_leader(release: str) -> Trace[Quorum]:
     )
     bounds = {"nodes": 4, "observers": 1, "dynamic": True, "changes": 1, "resignations": 1, "restarts": 1}
     return behaviour(f"quorum/{release}", steps, **bounds)
+
+
+def resigned_stranger(release: str) -> Trace[Quorum]:
+    """A node whose voters lack the leader hears that it has resigned before it hears that it led."""
+    steps = (
+        *elected(release, 2, 1),
+        "change_configuration(own=0, other=2)",
+        "restart(own=2)",
+        "end_epoch(own=2, other=0)",
+    )
+    return behaviour(f"quorum/{release}", steps, configurations=1, restarts=1)
+
+
+@pytest.mark.parametrize(("release", "role"), [("3.8", UNATTACHED), ("3.9", HALTED), ("4.0", HALTED)])
+def test_a_request_that_does_not_say_where_a_leader_is_is_not_expected_everywhere(release: str, role: str) -> None:
+    assert resigned_stranger(release).states[-1].nodes[0].role == role
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.0"])

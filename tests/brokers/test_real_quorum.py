@@ -17,7 +17,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.model.raft.state import Quorum
 from leadline.reports.loading import load_spec
-from tests.brokers.test_quorum import ELECTION, behaviour, missed_change, unknown_leader
+from tests.brokers.test_quorum import ELECTION, behaviour, missed_change, resigned_stranger, unknown_leader
 from tests.brokers.test_reproduction import replays
 from tests.model.test_quorum import TICKETS
 
@@ -128,6 +128,13 @@ def test_a_node_that_asks_a_leader_which_its_voters_lack_stops(release: str, tmp
     made = replayed(unknown_leader(release), release, tmp_path)
     assert (made.not_made, made.difference) == ("", "")
     assert "Expected to be Follower, but the current state is Unattached" in made.told[2]
+
+
+@pytest.mark.parametrize("release", ["3.8.1", "3.9.1", "4.4.0"])
+def test_a_node_that_hears_that_a_stranger_has_resigned(release: str, tmp_path: Path) -> None:
+    made = replayed(resigned_stranger(release), release, tmp_path)
+    assert (made.not_made, made.difference) == ("", "")
+    assert ("halted: java.lang.IllegalArgumentException" in made.told[0]) == (release != "3.8.1")
 
 
 @pytest.mark.parametrize("release", RELEASES)
