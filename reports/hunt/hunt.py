@@ -111,7 +111,7 @@ class _SpecSearch:
     _spent: float = 0.0
     _seconds: float = 0.0
     _apart: frozenset[str] = frozenset()
-    _listed: dict[str, list[tuple[str, Numbers]]] = attrs.field(factory=dict)
+    _listed: list[tuple[str, Numbers]] = attrs.field(factory=list)
     _stopped: set[tuple[str, ...]] = attrs.field(factory=set)
 
     def run(self) -> None:
@@ -145,9 +145,10 @@ class _SpecSearch:
         for number, each in enumerate(planned):
             before = done.get(each.name)
             if before is None or before.is_open(most):
-                seconds = min(most, _FIRST_SECONDS if before is None else _MORE * before.allowed)
+                first = _FIRST_TOGETHER if each.together else _FIRST_SECONDS
+                seconds = min(most, first if before is None else _MORE * before.allowed)
                 sooner = _SOONER if fruitful.intersection(each.failures) else 0
-                waiting.append((each.effort - sooner + math.log(seconds / _FIRST_SECONDS, _MORE), seconds, number))
+                waiting.append((each.effort - sooner + math.log(seconds / first, _MORE), seconds, number))
         if not waiting:
             return None
         _, self._seconds, number = min(waiting)
@@ -161,6 +162,7 @@ class _SpecSearch:
         """
         started, behaviours, before = time.monotonic(), 0, len(self.own.causes)
         began, is_left = self.hunt.clock(), False
+        most = self._seconds * (_REPEATED_TOGETHER if planned.together else _REPEATED)
         world = World(planned.reference, planned.bounds, together=planned.together)
         if not planned.apart:
             world = world.having(*self._known(world))
@@ -187,7 +189,7 @@ class _SpecSearch:
                 self._list(planned, world, found)
             else:
                 world = world.having(*self._mend(planned, world, found, is_shortest=not behaviours))
-            if is_left := self.hunt.clock() - began > _REPEATED * self._seconds:
+            if is_left := self.hunt.clock() - began > most:
                 break
         if len(self.own.causes) > before + 1 and not planned.together:
             self._decide_again(self.own.causes[before:])
@@ -217,28 +219,27 @@ class _SpecSearch:
         return [name for name in planned.properties if name not in blocked], blocked
 
     def _unless(self, planned: Planned, world: World) -> World:
-        """Return a world in which a property is not judged after the failures with which it was violated: in any
-        search, or in one with cures, if these do not prevent it.
+        """Return a world in which a property is not judged after the failures with which it was violated: without
+        cures in any configuration, or with cures, if these do not prevent it.
         """
         if world.together is None:
             return world
         limits, apart = _limits(world), planned.apart
-        found = [*self._listed.get(_where(planned), [])] if apart else []
+        found = [*self._listed] if apart else []
         for cause in self.own.causes:
             is_left = not (cause.fixes and cause.decided) and cause.search not in self._apart
-            if (apart or is_left) and _is_within(cause.bounds, limits):
+            if apart or (is_left and _is_within(cause.bounds, limits)):
                 found.append((cause.violates, world.together.numbers(cause.bounds)))
         return attrs.evolve(world, together=world.together.without(found))
 
     def _list(self, planned: Planned, world: World, found: Sequence[tuple[Property, Trace[Any]]]) -> None:
         """Add violations to the report without finding their causes, unless the same cures stop one that is known."""
         assert world.together is not None
-        listed = self._listed.setdefault(_where(planned), [])
         for item, trace in found:
             after = item.name, world.together.happened(trace.states[-1])
-            if after in listed:
+            if after in self._listed:
                 continue
-            listed.append(after)
+            self._listed.append(after)
             found_after = self._count_time()
             lowered = world.within(lowered_bounds(world, item, trace, planned.kept, self.until))
             stopped = (item.name, *(c.name for c in self._cures if not is_allowed(lowered.having(c), item, trace)))
@@ -383,6 +384,9 @@ _FIRST_SECONDS = 5.0
 ended by then has looked at all of these.
 """
 
+_FIRST_TOGETHER = 15.0
+"""The same for a search of many failures, which takes some seconds to learn the rules."""
+
 _MORE = 4.0
 """How many times as long a search may take in the next round. The rounds before the last take a third of its time."""
 
@@ -397,18 +401,16 @@ _TRACES = 10
 _SOONER = 0.5
 """How much earlier a search comes if one of its failures has led to something new, as an effort."""
 
-_REPEATED = 3.0
-"""The time after which a search is not repeated before the next round, in time limits of a search of the round."""
+_REPEATED, _REPEATED_TOGETHER = 6.0, 2.0
+"""The time after which a search, or one of many failures, is not repeated before the next round, in time limits of a
+search of the round.
+"""
 
 
 def _uninterrupted(result: Result) -> Result:
     if result.interrupted:
         raise KeyboardInterrupt
     return result
-
-
-def _where(planned: Planned) -> str:
-    return f"{planned.reference} {planned.bounds}"
 
 
 def _limits(world: World) -> Values:
