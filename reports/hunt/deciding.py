@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Literal, TypeGuard
 
 import attrs
@@ -66,6 +67,7 @@ class Deciding:
         rest = [
             cure.explaining(item.name) for cure in self.cures if cure.name not in names and rules.isdisjoint(cure.rules)
         ]
+        rest = [cure for cure in rest if with_possible(world, [cure]) != world]
         rest.sort(key=lambda cure: cure.rank)
         candidates = [cure for cure in rest if not is_allowed(world.having(cure), item, trace)]
         until = self.clock() + self.seconds
@@ -259,6 +261,15 @@ _LOWERED = ("records", "max_epoch")
 
 _MOST_OF_UNLIMITED = 4
 """The values below this one are tried for a bound that means that there is no limit."""
+
+
+def with_possible(world: World, cures: Iterable[Cure]) -> World:
+    """Return a world with those of some cures that its bounds allow: KRaft, for example, has no lost requests."""
+    for cure in cures:
+        with suppress(SpecError):
+            world.having(cure).whole().initials()
+            world = world.having(cure)
+    return world
 
 
 def is_allowed(world: World, item: Property, trace: Trace[Any]) -> bool:

@@ -32,6 +32,7 @@ from leadline.reports.hunt.deciding import (
     one_for_each_rule,
     undecided,
     violations_of,
+    with_possible,
 )
 from leadline.reports.hunt.engines import Explore
 from leadline.reports.hunt.plan import Plan, Planned
@@ -165,7 +166,7 @@ class _SpecSearch:
         most = self._seconds * (_REPEATED_TOGETHER if planned.together else _REPEATED)
         world = World(planned.reference, planned.bounds, together=planned.together)
         if not planned.apart:
-            world = world.having(*self._known(world))
+            world = with_possible(world, self._known(world))
         while True:
             names, blocked = self._judged(planned, world, before)
             result, found = None, list[tuple[Property, Trace[Any]]]()
@@ -188,7 +189,7 @@ class _SpecSearch:
             if planned.apart:
                 self._list(planned, world, found)
             else:
-                world = world.having(*self._mend(planned, world, found, is_shortest=not behaviours))
+                world = with_possible(world, self._mend(planned, world, found, is_shortest=not behaviours))
             if is_left := self.hunt.clock() - began > most:
                 break
         if len(self.own.causes) > before + 1 and not planned.together:
@@ -224,7 +225,7 @@ class _SpecSearch:
         """
         if world.together is None:
             return world
-        limits, apart = _limits(world), planned.apart
+        limits, apart = attrs.asdict(world.whole().bounds), planned.apart
         found = [*self._listed] if apart else []
         for cause in self.own.causes:
             is_left = not (cause.fixes and cause.decided) and cause.search not in self._apart
@@ -272,17 +273,16 @@ class _SpecSearch:
 
     def _known(self, world: World) -> list[Cure]:
         """Return the cures of the causes that can happen in a world. Elsewhere, they could hide others."""
-        limits = _limits(world)
         known = [cause for cause in self.own.causes if cause.fixes]
         if world.together:  # another search finds what these cures hide
             return one_for_each_rule([cure for cure in self._cures if cure.name in {cause.name for cause in known}])
-        within = {cause.name for cause in known if _is_within(cause.bounds, limits)}
+        within = {each.name for each in known if _is_within(each.bounds, attrs.asdict(world.whole().bounds))}
         return [cure for cure in self._cures if cure.name in within]
 
     def _is_hidden(self, world: World, name: str) -> bool:
         """Return whether a search for violations of a property would only find a known cause that nothing fixes."""
         cured = {bound for cure in self._cures for bound in cure.bounds}
-        limits = {bound: value for bound, value in _limits(world).items() if bound not in cured}
+        limits = {bound: value for bound, value in attrs.asdict(world.whole().bounds).items() if bound not in cured}
         unfixed = [cause for cause in self.own.causes if cause.violates == name and not cause.fixes]
         return any(_is_within(cause.bounds, limits) for cause in unfixed)
 
@@ -305,7 +305,8 @@ class _SpecSearch:
                     again = next(iter(violations_of(self._explored(lowered.spec([item.name]), self._deciding))), None)
             shortest = trace if again is None else again[1]
             causes = self._causes_of(lowered, world, item, shortest, applied)
-            if planned.together and self._tried(item.name) >= _TRIES:
+            left = [each.violates for each in self.own.causes if not each.decided and each.search not in self._apart]
+            if planned.together and left.count(item.name) >= _TRIES:
                 causes = iter([(undecided(lowered, item, shortest), None)])
             for cause, cure in causes:
                 cause.search, cause.cpu_seconds = planned.name, found_after
@@ -323,11 +324,6 @@ class _SpecSearch:
         self.own.causes = [each for each in self.own.causes if each not in same or each in known]
         if cause.name not in [each.name for each in known]:
             self.own.causes.append(cause)
-
-    def _tried(self, name: str) -> int:
-        """Return how many violations of a property have causes that were looked for and not found."""
-        left = [cause for cause in self.own.causes if not cause.decided and cause.search not in self._apart]
-        return sum(cause.violates == name for cause in left)
 
     def _causes_of(
         self, world: World, larger: World, item: Property, trace: Trace[Any], applied: Sequence[Cure] = ()
@@ -411,10 +407,6 @@ def _uninterrupted(result: Result) -> Result:
     if result.interrupted:
         raise KeyboardInterrupt
     return result
-
-
-def _limits(world: World) -> Values:
-    return attrs.asdict(world.whole().bounds)
 
 
 def _ended_early(result: Result) -> bool:

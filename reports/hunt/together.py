@@ -40,10 +40,6 @@ class Together:
             optional=[self._judged(item) for item in spec.optional],
         )
 
-    def allows(self, bounds: Mapping[str, Any]) -> bool:
-        """Return whether the failures of other bounds can happen in one behaviour."""
-        return sum(self.numbers(bounds).values()) <= self.most + 1
-
     def numbers(self, bounds: Mapping[str, Any]) -> dict[str, int]:
         """Return how many failures some bounds allow."""
         return {name: bounds[name] for name in self.counted if bounds.get(name)}

@@ -29,6 +29,7 @@ from leadline.reports.hunt.cures import (
     CAUSES,
     EARLIER,
     KNOWN,
+    LATER,
     NEW,
     SHARED,
     UNEXPLAINED,
@@ -37,7 +38,7 @@ from leadline.reports.hunt.cures import (
     base_spec,
     cures_of,
 )
-from leadline.reports.hunt.deciding import OutOfTime, is_allowed, lowered_bounds
+from leadline.reports.hunt.deciding import OutOfTime, is_allowed, lowered_bounds, with_possible
 from leadline.reports.hunt.engines import on_this_machine
 from leadline.reports.hunt.hunt import Hunt, prepared, renewed
 from leadline.reports.hunt.plan import Failure, Plan, Setting, read_plan, shipped_plan
@@ -951,6 +952,14 @@ def test_a_finding_counts_for_the_entry_whose_fix_alone_cures_it() -> None:
     assert ([bug.ticket for bug in named], ambiguous) == (["KAFKA-3143"], [])
     others = [bug for bug in bugs if bug.ticket != "KAFKA-3143"]
     assert matching(cause, others, seconds=60) == ([], [])
+
+
+def test_a_cure_that_the_bounds_do_not_allow_is_not_applied() -> None:
+    """With KRaft, no answer to a request of the controller can be lost."""
+    cures = [Cure("metadata=log", EARLIER, {"metadata": "log"}), Cure("own_node=starts", LATER, {"own_node": "starts"})]
+    lost = World("control/2.1", {"lost_answers": 1})
+    assert with_possible(lost, cures) == lost.having(cures[1])
+    assert with_possible(World("control/2.1", {}), cures[:1]).cures == (cures[0],)
 
 
 def test_a_file_in_the_folder_above_is_not_a_mix() -> None:
