@@ -220,11 +220,13 @@ class Plan:
     ) -> Iterator[tuple[int, tuple[Failure, ...], list[Failure]]]:
         """Yield the combinations of failures: how many, which ones, and those of which a few happen; see `together`."""
         known = spec.family.perturbations if self.together and spec.family is not None else ()
-        every = [each for each in failures if each.bounds.keys() <= {*known}]
+        every = [each for each in failures if each.bounds.keys() <= {*known} and _is_modelled(spec, each)]
         if not every or not most:
             yield from ((n, chosen, []) for n in range(most + 1) for chosen in _combinations(failures, n))
             return
-        others = [(each,) * n for each in failures if each not in every for n in range(1, each.most + 1)]
+        others = [
+            (each,) * n for each in failures if not each.bounds.keys() <= {*known} for n in range(1, each.most + 1)
+        ]
         yield from ((n, chosen, every) for n in range(1, most + 1) for chosen in ((), *others))
 
     def _together(self, spec: Spec[Any], most: int, names: Sequence[str], failures: Sequence[Failure]) -> Together:
@@ -267,6 +269,14 @@ def _bounds(setting: Setting, size: Mapping[str, Any], failing: Sequence[Failure
         for name, number in failure.bounds.items():
             bounds[name] = int(bounds.get(name, 0)) + number
     return bounds
+
+
+def _is_modelled(spec: Spec[Any], failure: Failure) -> bool:
+    """Return whether a failure can happen: a spec of a file may have no rules, which `Failure.not_with` is about."""
+    try:
+        return bool(spec.with_bounds(failure.bounds).initials())
+    except SpecError:
+        return False
 
 
 def _bounded(spec: Spec[Any], bounds: Values) -> Spec[Any]:
