@@ -191,7 +191,7 @@ class Plan:
                 names = self._properties(bounded, setting, failing)
                 together = self._together(spec, number, names, [*failing, *every]) if every else None
                 fewest = _FEWEST if every and not larger else 1
-                if not names or (every and number < min(fewest, most)):
+                if not names or (every and (number < min(fewest, most) or not _is_modelled(spec, bounds))):
                     continue
                 effort = sum(each.effort for each in failing) + _LARGER * larger
                 effort += (_LATER if place else 0) if setting.effort is None else setting.effort
@@ -220,7 +220,7 @@ class Plan:
     ) -> Iterator[tuple[int, tuple[Failure, ...], list[Failure]]]:
         """Yield the combinations of failures: how many, which ones, and those of which a few happen; see `together`."""
         known = spec.family.perturbations if self.together and spec.family is not None else ()
-        every = [each for each in failures if each.bounds.keys() <= {*known} and _is_modelled(spec, each)]
+        every = [each for each in failures if each.bounds.keys() <= {*known} and _is_modelled(spec, each.bounds)]
         if not every or not most:
             yield from ((n, chosen, []) for n in range(most + 1) for chosen in _combinations(failures, n))
             return
@@ -271,10 +271,10 @@ def _bounds(setting: Setting, size: Mapping[str, Any], failing: Sequence[Failure
     return bounds
 
 
-def _is_modelled(spec: Spec[Any], failure: Failure) -> bool:
-    """Return whether a failure can happen: a spec of a file may have no rules, which `Failure.not_with` is about."""
+def _is_modelled(spec: Spec[Any], bounds: Mapping[str, object]) -> bool:
+    """Return whether a spec has failures: one of a file may have no rules, which `Failure.not_with` is about."""
     try:
-        return bool(spec.with_bounds(failure.bounds).initials())
+        return bool(spec.with_bounds(bounds).initials())
     except SpecError:
         return False
 
