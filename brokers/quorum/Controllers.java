@@ -81,10 +81,14 @@ public class Controllers {
     static final int ONE_RECORD = 1;
     static final int FETCH_TIMEOUT = 2000;
     static final int FIRST_PORT = 10000;
-    static final SupportedVersionRange VERSIONS = new SupportedVersionRange((short) 0, (short) 1);
 
     static final Map<Integer, Node> NODES = new TreeMap<>();
     static int correlations = 0;
+
+    /** The supported versions of kraft.version. Releases that have none refuse such a range. */
+    static SupportedVersionRange versions() {
+        return new SupportedVersionRange((short) 0, (short) 1);
+    }
 
     public static void main(String[] arguments) throws Exception {
         PrintStream out = System.out;
@@ -178,7 +182,7 @@ public class Controllers {
                 Class<?> endpoints = classOf("org.apache.kafka.raft.Endpoints");
                 if (endpoints != null) { // since 3.9, for kraft.version 1
                     parts.add(endpointsOf(id));
-                    parts.add(VERSIONS);
+                    parts.add(versions());
                 }
                 if (!first.isEmpty()) format();
                 Class<?> metrics = classOf("org.apache.kafka.raft.ExternalKRaftMetrics");
@@ -204,7 +208,7 @@ public class Controllers {
             Map<Integer, Object> members = new HashMap<>();
             for (var each : first.entrySet()) {
                 Object key = call(firstOf("ReplicaKey"), "of", each.getKey(), each.getValue());
-                members.put(each.getKey(), call(firstOf("VoterSet$VoterNode"), "of", key, endpointsOf(each.getKey()), VERSIONS));
+                members.put(each.getKey(), call(firstOf("VoterSet$VoterNode"), "of", key, endpointsOf(each.getKey()), versions()));
             }
             Object builder = madeOf(classOf("org.apache.kafka.snapshot.RecordsSnapshotWriter$Builder"), List.of());
             call(builder, "setKraftVersion", call(classOf("org.apache.kafka.server.common.KRaftVersion"), "valueOf", "KRAFT_VERSION_1"));
@@ -227,7 +231,7 @@ public class Controllers {
             if (asked != null && asked.message.data() instanceof ApiVersionsRequestData) {
                 ApiVersionsResponseData versions = new ApiVersionsResponseData();
                 versions.supportedFeatures().add(new ApiVersionsResponseData.SupportedFeatureKey()
-                    .setName("kraft.version").setMinVersion(VERSIONS.min()).setMaxVersion(VERSIONS.max()));
+                    .setName("kraft.version").setMinVersion(versions().min()).setMaxVersion(versions().max()));
                 answer(asked, versions);
                 settle();
             }

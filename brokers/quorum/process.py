@@ -91,7 +91,7 @@ class Controllers:
 
     def _why_ended(self) -> str:
         said = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
-        if any("jdk.compiler" in line for line in said):
+        if any("jdk.compiler not found" in line for line in said):
             return f"{self._java.source} has no compiler, which KafkaRaftClients need: set JAVA_HOME to a JDK"
         reason = next((line for line in said if "rror" in line), said[-1] if said else "it said nothing")
         return f"the Java process with nodes of Kafka {self.release.number} has ended: {' '.join(reason.split())}"
