@@ -11,15 +11,15 @@ from typing import Self
 from leadline.brokers import zookeeper
 from leadline.brokers.client import Client
 from leadline.brokers.cluster import Cluster, nodes_of
-from leadline.brokers.driver.waiting import NotMade, until
+from leadline.brokers.driver.waiting import StepFailed, until
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Rule
 from leadline.brokers.messages.jars import definitions_of
-from leadline.brokers.pace import pace
 from leadline.brokers.ports import Node, Ports, free_ports
 from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
+from leadline.brokers.timeout_scale import timeout_scale
 
 CONTROLLER_PATH = "/controller"
 """The ZooKeeper node that names the controller."""
@@ -57,7 +57,7 @@ class ObservedCluster:
         log_dirs: int = 1,
         stages: Mapping[Node, int] | None = None,
     ) -> None:
-        self.release, self.pace = release, pace()
+        self.release, self.timeout_scale = release, timeout_scale()
         self.definitions = definitions_of(release)
         with ExitStack() as stack:
             self.proxy = stack.enter_context(Proxy(self.definitions, recording))
@@ -135,10 +135,10 @@ class ObservedCluster:
 
     def until(self, what: str, is_so: Callable[[], bool]) -> None:
         """Wait until a function returns true. Raise BrokerError, which says what is not so, if this takes too long."""
-        seconds = READY_SECONDS * self.pace
+        seconds = READY_SECONDS * self.timeout_scale
         try:
             until(is_so, seconds, f"{what} after {seconds:.0f} seconds")
-        except NotMade as error:
+        except StepFailed as error:
             raise BrokerError(str(error)) from error
 
 

@@ -25,11 +25,11 @@ from leadline.brokers.behind_proxy import ObservedCluster
 from leadline.brokers.client import ELIGIBLE_REPLICAS, METADATA_VERSION
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Rule
-from leadline.brokers.pace import pace
 from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.ports import Node
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
+from leadline.brokers.timeout_scale import timeout_scale
 from leadline.model.disk import text
 from leadline.model.disk.batches import read_headers
 from leadline.model.disk.directory import read_log_directory
@@ -69,7 +69,7 @@ def chaos(release: BrokerRelease, folder: Path, recording: RecordingWriter, seed
 
 
 def _settings(release: BrokerRelease) -> dict[str, str]:
-    milliseconds = str(int(4000 * pace()))
+    milliseconds = str(int(4000 * timeout_scale()))
     settings = {
         "replica.fetch.max.bytes": str(2**20),
         "replica.lag.time.max.ms": milliseconds,
@@ -97,11 +97,11 @@ class _Chaos:
         clients.append(threading.Thread(target=self._consume, daemon=True))
         for client in clients:
             client.start()
-        end = time.monotonic() + seconds * pace()
+        end = time.monotonic() + seconds * timeout_scale()
         steps = list(self._upgrade()) if self._release.newer is not None else []
         try:
             while time.monotonic() < end or steps:
-                time.sleep(self._random.uniform(0.2, 2.0) * pace())
+                time.sleep(self._random.uniform(0.2, 2.0) * timeout_scale())
                 with suppress(*_FAILURES):
                     self._random.choice(self._disturbances())()
                 if steps:
@@ -109,7 +109,7 @@ class _Chaos:
             for broker in sorted(self._down):
                 with suppress(*_FAILURES):
                     self._bring_back(broker)
-            time.sleep(3.0 * pace())
+            time.sleep(3.0 * timeout_scale())
         finally:
             self._done.set()
             for client in clients:
@@ -212,7 +212,7 @@ class _Chaos:
                 how: dict[str, Any] = {"acks": choices.choice([-1, -1, 1]), "gzip": choices.random() < 0.5}
                 self._client.produce(leader, TOPIC, *values, timeout=2.0, **how)
             except _FAILURES:
-                self._done.wait(5.0 * pace())  # each request without an answer doubles what may have happened
+                self._done.wait(5.0 * timeout_scale())  # each request without an answer doubles what may have happened
 
     def _consume(self) -> None:
         offset = 0
@@ -264,7 +264,7 @@ class _Chaos:
     def _end(self, broker: int) -> None:
         self._down.add(broker)
         try:
-            self._cluster.stop(broker, STOP_SECONDS * pace())
+            self._cluster.stop(broker, STOP_SECONDS * timeout_scale())
             self._proxy.note("terminated", node=broker)
             self._did.append(f"shut down broker {broker}")
         except BrokerError:
@@ -297,7 +297,7 @@ class _Chaos:
         self._did.append(f"started broker {broker}")
 
     def _pause(self) -> None:
-        broker, seconds = self._running(), self._random.uniform(0.5, 6.0) * pace()
+        broker, seconds = self._running(), self._random.uniform(0.5, 6.0) * timeout_scale()
         self._cluster.pause(broker)
         time.sleep(seconds)
         self._cluster.resume(broker)
@@ -317,7 +317,7 @@ class _Chaos:
             if self._release.kraft
             else Rule(None, source, "LeaderAndIsr", True),
         ]
-        rule, seconds = self._random.choice(rules), self._random.uniform(0.2, 3.0) * pace()
+        rule, seconds = self._random.choice(rules), self._random.uniform(0.2, 3.0) * timeout_scale()
         hold = self._proxy.hold(rule)
         time.sleep(seconds)
         hold.end(drop=drop)

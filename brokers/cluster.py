@@ -27,11 +27,11 @@ from leadline.brokers.configuration import (
 )
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.java import java_for
-from leadline.brokers.pace import pace
 from leadline.brokers.ports import Node, Ports, is_free, user_of
 from leadline.brokers.power_loss import cut_log
 from leadline.brokers.processes import OwnedProcess
 from leadline.brokers.releases import BrokerRelease
+from leadline.brokers.timeout_scale import timeout_scale
 from leadline.model.disk.directory import read_log_directory
 from leadline.model.disk.files import LocalFiles
 from leadline.model.disk.metadata import Metadata, PartitionState, read_metadata
@@ -182,7 +182,9 @@ class Cluster:
         ready = [] if node == "zookeeper" else [_STARTED]
         if self.release.kraft and isinstance(node, int):
             ready.append(_UNFENCED)
-        process.wait(lambda: all(map(process.logged, ready)) and process.listens_on(port), START_SECONDS * pace())
+        process.wait(
+            lambda: all(map(process.logged, ready)) and process.listens_on(port), START_SECONDS * timeout_scale()
+        )
 
     def kill(self, node: Node) -> None:
         """Kill a process with SIGKILL, and wait until it has ended."""
@@ -385,7 +387,7 @@ class Cluster:
         ]
         process = self._run(node, folder / "format.log", "kafka.tools.StorageTool", *arguments)
         try:
-            process.wait(lambda: process.status == 0, START_SECONDS * pace())
+            process.wait(lambda: process.status == 0, START_SECONDS * timeout_scale())
         finally:
             process.kill()
 

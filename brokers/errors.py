@@ -13,7 +13,7 @@ class BrokerError(LeadlineError):
     """
 
 
-class Unmakeable(LeadlineError):
+class NotExecutable(LeadlineError):
     """Raised when real brokers cannot execute a step of a trace.
 
     Attributes:

@@ -14,12 +14,12 @@ import attrs
 
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame
-from leadline.brokers.hiding import Hiding
 from leadline.brokers.messages.definitions import Definitions
 from leadline.brokers.messages.shutdown import asks_to_stop
 from leadline.brokers.ports import Node
 from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
+from leadline.brokers.redaction import Redaction
 
 POLL_SECONDS = 0.2
 CONNECT_SECONDS = 2.0
@@ -100,7 +100,7 @@ class Recorder:
         self, definitions: Definitions, path: Path, *, host: str, hides_records: bool = True, **about: Any
     ) -> None:
         self._host = host
-        hides = Hiding() if hides_records else None
+        hides = Redaction() if hides_records else None
         self._recording = _ClusterRecording(path, hides=hides, hashed=hides_records, **about)
         self._proxy = Proxy(definitions, self._recording)
         self._up: set[int] = set()

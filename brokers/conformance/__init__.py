@@ -6,7 +6,7 @@
 - `exchanges` pairs fetch and produce requests with their responses.
 - `zookeeper` and `kraft` find out what the `controller` decided and announced, `metadata` reads the metadata log, and
   `processes` finds out when brokers started and ended. `context` joins these.
-- `decisions`, `learning`, `applying`, `fetching`, `epochs`, `clients` and `living` convert frames and events to
-  observations. `contradictions` finds what the states of the model do not show.
+- `decisions`, `announcements`, `metadata_applied`, `fetching`, `epochs`, `clients` and `process_events` convert frames
+  and events to observations. `contradictions` finds what the states of the model do not show.
 - `events` joins all observations, and `check` checks them against the specs of releases.
 """

@@ -6,11 +6,11 @@ from collections import Counter
 
 import attrs
 
-from leadline.brokers.conformance.controller import Controller, Fence, Told
+from leadline.brokers.conformance.controller import Controller, Fence, Notice
 from leadline.brokers.conformance.frames import NONE, Seen
 from leadline.brokers.conformance.metadata import applied_by
 from leadline.brokers.conformance.partition import PartitionRecording
-from leadline.brokers.conformance.processes import Life, Processes
+from leadline.brokers.conformance.processes import Processes, ProcessRun
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.observations import Observations
 from leadline.model.kafka.conformance.observer import Window
@@ -62,13 +62,13 @@ class Context:
         last = max((each.epoch for each in known), default=NONE)
         return any(each.leader < 0 and each.epoch > max(epoch, last) for each in told)
 
-    def _applied_by(self, told: Told) -> float:
+    def _applied_by(self, told: Notice) -> float:
         """Return a time at which a broker has certainly obeyed an announcement."""
         if not self.read.kraft:
             return told.answered
         return applied_by(self.read, told.broker, told.offset, told.passed)
 
-    def unfenced(self, broker: int, life: Life) -> Fence | None:
+    def unfenced(self, broker: int, life: ProcessRun) -> Fence | None:
         """Return when the controller unfences a broker after a start, or None if no record shows this."""
         found = (each for each in self.controller.fences if (each.broker, each.fenced) == (broker, False))
         return next((each for each in found if each.latest >= life.begun[0]), None)

@@ -31,7 +31,7 @@ class Decision:
 
 
 @attrs.frozen
-class Told:
+class Notice:
     """A leader epoch that a frame announced to a broker. `sent` is the time at which the controller sent the frame.
     `answered` is the time of the response, or infinity if there is none. With KRaft, this is a record of the metadata
     log: `offset` is its offset, and `assignment` the replicas as in `Decision`.
@@ -74,7 +74,7 @@ class Controller:
     """
 
     decisions: tuple[Decision, ...]
-    told: tuple[Told, ...]
+    told: tuple[Notice, ...]
     fences: tuple[Fence, ...] = ()
 
     def leaders(self) -> Iterator[tuple[int, int]]:

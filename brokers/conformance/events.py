@@ -16,18 +16,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from leadline.brokers.conformance import applying, kraft, upgrading, zookeeper
+from leadline.brokers.conformance import kraft, metadata_applied, upgrading, zookeeper
+from leadline.brokers.conformance.announcements import learned
 from leadline.brokers.conformance.clients import ACKS, consumed, produced
 from leadline.brokers.conformance.context import Context, Group
 from leadline.brokers.conformance.decisions import decided
 from leadline.brokers.conformance.epochs import asked
 from leadline.brokers.conformance.fetching import fetched
 from leadline.brokers.conformance.first_fetches import find_first_fetches
-from leadline.brokers.conformance.learning import learned
-from leadline.brokers.conformance.living import lived
 from leadline.brokers.conformance.metadata import bounds_of
 from leadline.brokers.conformance.not_followed import NotFollowed, expecting_the_format
 from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.brokers.conformance.process_events import process_events
 from leadline.brokers.conformance.processes import read_processes
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.following import FollowedRelease, followed_release, rules_of
@@ -108,10 +108,10 @@ class Events:
         with expecting_the_format(read.path):
             rare = [*learned(context, self._first_fetches), *decided(context)]
             if read.kraft:
-                rare += [*applying.setting_changes(context), *applying.directories_assigned(context)]
+                rare += [*metadata_applied.setting_changes(context), *metadata_applied.directories_assigned(context)]
             if isinstance(self.release.column, Mix):
                 rare += upgrading.upgraded(context)
-            others = [*asked(context, self._first_fetches), *lived(context)]
+            others = [*asked(context, self._first_fetches), *process_events(context)]
             followers = [_in_order(fetched(context, follower)) for follower in range(len(read.assignment))]
             clients = [_in_order(produced(context)), _in_order(consumed(context))]
             streams = [sorted(rare, key=_begins), *followers, sorted(others, key=_begins), *clients]

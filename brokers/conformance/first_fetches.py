@@ -6,7 +6,7 @@ from collections import deque
 
 import attrs
 
-from leadline.brokers.conformance.controller import Controller, Told
+from leadline.brokers.conformance.controller import Controller, Notice
 from leadline.brokers.conformance.exchanges import Exchange, fetches, questions
 from leadline.brokers.conformance.frames import NEVER, NONE, Seen
 from leadline.brokers.conformance.partition import PartitionRecording
@@ -24,14 +24,14 @@ class FirstFetches:
             by the number of the response.
     """
 
-    shown: dict[Told, float]
+    shown: dict[Notice, float]
     after_answers: dict[int, Exchange]
 
 
 def find_first_fetches(read: PartitionRecording, controller: Controller, processes: Processes) -> FirstFetches:
     """Read all fetches once, and find those that show what brokers know."""
     found = FirstFetches({}, {})
-    waiting: dict[int, list[Told]] = {}
+    waiting: dict[int, list[Notice]] = {}
     for told in controller.told if read.kraft else ():
         waiting.setdefault(told.epoch, []).append(told)
     asked = {broker: deque(_answers_to(read, broker)) for broker in read.assignment}
@@ -54,7 +54,7 @@ def find_first_fetches(read: PartitionRecording, controller: Controller, process
     return found
 
 
-def _shows(told: Told, fetch: Exchange) -> float | None:
+def _shows(told: Notice, fetch: Exchange) -> float | None:
     """Return the time at which a fetch shows that a broker knows the announced epoch, or None if it does not show
     this.
     """

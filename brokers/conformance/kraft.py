@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from leadline.brokers.conformance.context import Context
-from leadline.brokers.conformance.controller import Controller, Decision, Fence, Told
+from leadline.brokers.conformance.controller import Controller, Decision, Fence, Notice
 from leadline.brokers.conformance.exchanges import Exchange, fetches, seen_answer
 from leadline.brokers.conformance.frames import NEVER, NONE
 from leadline.brokers.conformance.metadata import assignment_of
@@ -62,9 +62,11 @@ def read_controller(read: PartitionRecording) -> Controller:
     return Controller(tuple(decisions), tuple(sorted(told, key=lambda each: each.passed)), tuple(fences))
 
 
-def _told_at(read: PartitionRecording, broker: int, at: float, image: PartitionState, offset: int, frame: int) -> Told:
+def _told_at(
+    read: PartitionRecording, broker: int, at: float, image: PartitionState, offset: int, frame: int
+) -> Notice:
     assignment = assignment_of(read, image)
-    return Told(broker, at, at, NEVER, *_leads(image), frame, assignment, offset, image.partition_epoch)
+    return Notice(broker, at, at, NEVER, *_leads(image), frame, assignment, offset, image.partition_epoch)
 
 
 def _leads(image: PartitionState) -> tuple[int, int, tuple[int, ...]]:
@@ -74,7 +76,7 @@ def _leads(image: PartitionState) -> tuple[int, int, tuple[int, ...]]:
 
 def _read_at_start(
     read: PartitionRecording, images: dict[int, PartitionState], arrivals: list[tuple[int, float, int, int]]
-) -> Iterator[Told]:
+) -> Iterator[Notice]:
     """Yield the partition states that brokers read from their own copies of the metadata log at startup."""
     for event in read.events:
         if event["event"] == "started":

@@ -14,7 +14,7 @@ from leadline.brokers.conformance.partition import PartitionRecording
 
 
 @attrs.define(eq=False)
-class Life:
+class ProcessRun:
     """One run of a broker's process, from its registration to its end.
 
     `early` is the time of its first fetch, if it fetches records before it is registered.
@@ -38,7 +38,7 @@ class Life:
 class Processes:
     """The runs of the brokers, in order, keyed by the number of the broker in the model."""
 
-    lives: dict[int, list[Life]]
+    lives: dict[int, list[ProcessRun]]
 
     def dies(self, broker: int | None, at: float) -> float:
         """Return the first time, at or after the given time, at which a broker is killed. Return infinity if there is
@@ -78,7 +78,7 @@ def read_processes(read: PartitionRecording) -> Processes:
     Raises:
         NotFollowed: if a broker is killed twice, but not started in between.
     """
-    lives = {broker: [Life((0.0, 0.0))] for broker in range(len(read.assignment))}
+    lives = {broker: [ProcessRun((0.0, 0.0))] for broker in range(len(read.assignment))}
     for place, event in enumerate(read.events):
         broker, what, at = read.replica(event["node"]), event["event"], event["time"]
         if broker is None:
@@ -96,7 +96,7 @@ def read_processes(read: PartitionRecording) -> Processes:
         elif what == "killed":
             life.kill = read.last_sent[place], at
         elif what == "started":
-            lives[broker].append(Life(_registration(read, event["node"], life, at)))
+            lives[broker].append(ProcessRun(_registration(read, event["node"], life, at)))
         elif what in ("log_cut", "checkpoint_set") and (event["topic"], event["partition"]) == (
             read.topic,
             read.partition,
@@ -122,7 +122,7 @@ def ended_at(read: PartitionRecording, place: int, event: Any) -> float:
     return at if event["event"] == "killed" else max(at, read.last_sent[place])
 
 
-def _registration(read: PartitionRecording, node: object, before: Life, at: float) -> tuple[float, float]:
+def _registration(read: PartitionRecording, node: object, before: ProcessRun, at: float) -> tuple[float, float]:
     """Return the time window of a broker's registration at startup, from the request to the response.
 
     Usually, this is the first registration after the broker's previous run ended. If that run ended by itself, its end

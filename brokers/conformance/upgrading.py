@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leadline.brokers.client import ELIGIBLE_REPLICAS, METADATA_VERSION
-from leadline.brokers.conformance.applying import at_broker, written
 from leadline.brokers.conformance.context import Context
 from leadline.brokers.conformance.frames import CONTROLLER, NEVER
 from leadline.brokers.conformance.metadata import created_at
+from leadline.brokers.conformance.metadata_applied import at_broker, written
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import Announcement, PartitionRecording
 from leadline.checker.conformance import Observation

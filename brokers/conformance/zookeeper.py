@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from leadline.brokers.conformance.context import Context
-from leadline.brokers.conformance.controller import Controller, Decision, Told
+from leadline.brokers.conformance.controller import Controller, Decision, Notice
 from leadline.brokers.conformance.frames import NEVER, ZOOKEEPER, Body, Seen
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import PartitionRecording
@@ -29,7 +29,7 @@ def read_controller(read: PartitionRecording) -> Controller:
         NotFollowed: if the replicas change, or a state in ZooKeeper is not in the format.
     """
     decisions: dict[int, Decision] = {}
-    told: list[Told] = []
+    told: list[Notice] = []
     for frame in read.frames:
         if frame.api != "LeaderAndIsr" or not frame.request or read.replica(frame.target) is None:
             continue
@@ -42,7 +42,7 @@ def read_controller(read: PartitionRecording) -> Controller:
             if frame.passed is not None and not is_refused:
                 answered = NEVER if answer is None else answer.arrived
                 times = frame.arrived, frame.passed, answered
-                told.append(Told(frame.target, *times, leader, epoch, isr, frame.number))  # type: ignore[arg-type]
+                told.append(Notice(frame.target, *times, leader, epoch, isr, frame.number))  # type: ignore[arg-type]
     written = written_epochs(read)
     first = min(decisions, default=0)
     made = []

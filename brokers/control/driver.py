@@ -10,13 +10,13 @@ from pathlib import Path
 import attrs
 
 from leadline.brokers.behind_proxy import CONTROLLER_PATH
+from leadline.brokers.control.observed_state import ObservedControl, differences, observed_state
 from leadline.brokers.control.plan import ControlPlan, ControlStep
-from leadline.brokers.control.sight import ControlSight, differences, sight_of
 from leadline.brokers.control.stage import EPOCH_PATH, ControlStage, error_in, is_about
 from leadline.brokers.driver.replay import BrokerDriver, Listener, Replay
 from leadline.brokers.driver.stage import STATE_PATH
 from leadline.brokers.driver.step_report import Attempt
-from leadline.brokers.driver.waiting import NotMade, until, until_alike
+from leadline.brokers.driver.waiting import StepFailed, until, until_alike
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
@@ -42,7 +42,7 @@ class ControlDriver(BrokerDriver):
     ) -> None:
         self._stage = ControlStage(release, plan, folder / "cluster", recording)
         super().__init__(plan, self._stage)
-        self._limit = STEP_SECONDS * self._stage.pace
+        self._limit = STEP_SECONDS * self._stage.timeout_scale
         self._reads: dict[int, Hold] = {}
         self._takes: dict[int, Hold] = {}
         self._silent: dict[int, Hold] = {}
@@ -63,16 +63,16 @@ class ControlDriver(BrokerDriver):
             self._act(step)
         return ""
 
-    def compared(self, step: ControlStep, not_made: str) -> tuple[ControlSight, list[str], str]:
+    def compared(self, step: ControlStep, not_made: str) -> tuple[ObservedControl, list[str], str]:
         """Wait until the brokers are in the state of the model, and after the last step check that they stay there."""
         if step.is_last and not not_made:
             return *self._at_rest(), ""
         if step.heals:
-            return self._stage.sight(), [], not_made
-        sight, found = self._awaited([step.after], 1.0 if not_made else self._limit)
+            return self._stage.observed(), [], not_made
+        observed, found = self._awaited([step.after], 1.0 if not_made else self._limit)
         if step is self.plan.steps[-1] and not found and not not_made:
-            sight, found = self._stays([step.after])
-        return sight, found, not_made
+            observed, found = self._stays([step.after])
+        return observed, found, not_made
 
     def attempt(self, step: ControlStep) -> Attempt:
         """Plans of controllers have no step that the model does not allow."""
@@ -80,18 +80,18 @@ class ControlDriver(BrokerDriver):
 
     def end(self, made: Replay, listener: Listener) -> Replay:
         """Describe the last observation."""
-        columns = made.steps[-1].sight.columns
+        columns = made.steps[-1].observed.columns
         return attrs.evolve(made, told=tuple(f"{name}: {text}" for name, text in columns.items()))
 
-    def _awaited(self, states: Sequence[Cluster], limit: float | None = None) -> tuple[ControlSight, list[str]]:
+    def _awaited(self, states: Sequence[Cluster], limit: float | None = None) -> tuple[ObservedControl, list[str]]:
         """Wait until the brokers are in one of the given states of the model. Return the last observation, and its
         differences from the most similar state.
         """
-        sights = [sight_of(state) for state in states]
-        closest = partial(_closest, sights)
-        return until_alike(self._stage.sight, closest, self._limit if limit is None else limit)
+        observations = [observed_state(state) for state in states]
+        closest = partial(_closest, observations)
+        return until_alike(self._stage.observed, closest, self._limit if limit is None else limit)
 
-    def _at_rest(self) -> tuple[ControlSight, list[str]]:
+    def _at_rest(self) -> tuple[ObservedControl, list[str]]:
         """Release everything that is held, wait until the brokers come to rest as in the model, and check that they
         stay at rest.
         """
@@ -101,17 +101,17 @@ class ControlDriver(BrokerDriver):
             hold.end()
         self._did.append("everything is let through")
         rests = list(self.plan.rests)
-        sight, found = self._awaited(rests)
-        return (sight, found) if found else self._stays(rests)
+        observed, found = self._awaited(rests)
+        return (observed, found) if found else self._stays(rests)
 
-    def _stays(self, states: Sequence[Cluster]) -> tuple[ControlSight, list[str]]:
+    def _stays(self, states: Sequence[Cluster]) -> tuple[ObservedControl, list[str]]:
         """Check that the brokers stay in one of the given states of the model for a while."""
-        seconds = REST_SECONDS * min(self._stage.pace, 2.0)
+        seconds = REST_SECONDS * min(self._stage.timeout_scale, 2.0)
         time.sleep(seconds)
-        sight, found = self._awaited(states, 0.0)
+        observed, found = self._awaited(states, 0.0)
         if not found:
             self._did.append(f"nothing changes for {seconds:.0f} s")
-        return sight, found
+        return observed, found
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class ControlDriver(BrokerDriver):
                 until(lambda: self._stage.is_registered(broker), self._limit, f"broker {broker} does not register")
                 self._did.append(f"let through: what broker {broker} sends to ZooKeeper; it has a new session")
             case name, _:
-                raise NotMade(f"the driver does not know how to execute {name}")
+                raise StepFailed(f"the driver does not know how to execute {name}")
 
     def _kill(self, process: int) -> None:
         self._stage.cluster.kill(process)
@@ -232,5 +232,5 @@ class ControlDriver(BrokerDriver):
         return frame
 
 
-def _closest(models: Sequence[ControlSight], real: ControlSight) -> list[str]:
+def _closest(models: Sequence[ObservedControl], real: ObservedControl) -> list[str]:
     return min((differences(model, real) for model in models), key=len)

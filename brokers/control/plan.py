@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.brokers.control.schedule import path_to
-from leadline.brokers.errors import Unmakeable
+from leadline.brokers.errors import NotExecutable
 from leadline.brokers.plans import ReplayPlan, Step, followed_in
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
@@ -42,7 +42,7 @@ class ControlStep(Step[Cluster]):
         if self.heals or self.wire.alone:
             yield "brokers do it by themselves"
         else:
-            yield from (deed.value for deed in self.wire.does)
+            yield from (operation.value for operation in self.wire.does)
             yield from (f"let through: {kind}" for kind in self.wire.passes)
             yield from (f"then held: {kind}" for kind in self.wire.holds)
         if self.is_last:
@@ -87,7 +87,7 @@ def plan_of(trace: Trace[Cluster], expected: Spec[Cluster] | None = None) -> Con
         expected: see `followed_in`.
 
     Raises:
-        Unmakeable: if a driver cannot execute a step. The message names the step and the reason.
+        NotExecutable: if a driver cannot execute a step. The message names the step and the reason.
     """
     followed, _, departs = followed_in(trace, expected)
     healed, rests = followed, frozenset[Cluster]()
@@ -113,7 +113,7 @@ def plan_of(trace: Trace[Cluster], expected: Spec[Cluster] | None = None) -> Con
 def _wire(number: int, instance: ActionInstance[Cluster], before: Cluster, *, heals: bool) -> OnTheWire:
     wire = on_the_wire(instance.action.name, before.protocol)
     if wire.unmade and not heals:
-        raise Unmakeable(number, wire.unmade)
+        raise NotExecutable(number, wire.unmade)
     return wire
 
 
@@ -131,9 +131,9 @@ def _healed(trace: Trace[Cluster]) -> tuple[Trace[Cluster], frozenset[Cluster]]:
                     came[after] = state, instance
                     waiting.append(after)
         if len(came) > MOST_STATES:
-            raise Unmakeable(len(trace), f"healing actions lead to more than {MOST_STATES:,} states")
+            raise NotExecutable(len(trace), f"healing actions lead to more than {MOST_STATES:,} states")
     if not rests:
-        raise Unmakeable(len(trace), "the model does not come to rest")
+        raise NotExecutable(len(trace), "the model does not come to rest")
     states, taken = path_to(rests[0], came)
     whole = Trace(spec, (*trace.states, *states[1:]), (*trace.instances, *taken), trace.about)
     return whole, frozenset(rests)

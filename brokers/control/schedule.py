@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from leadline.brokers.errors import Unmakeable
+from leadline.brokers.errors import NotExecutable
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace, complaint_at_end
@@ -30,7 +30,7 @@ def schedule_of(spec: Spec[Cluster]) -> Trace[Cluster]:
         spec: a spec of the `control` family.
 
     Raises:
-        Unmakeable: if no trace is found, or the search has too many states. The message says why steps were left out.
+        NotExecutable: if no trace is found, or the search has too many states. The message says why.
     """
     (about,) = spec.checks
     came: dict[Cluster, tuple[Cluster, Instance] | None] = dict.fromkeys(spec.initials())
@@ -45,8 +45,8 @@ def schedule_of(spec: Spec[Cluster]) -> Trace[Cluster]:
             if complaint_at_end(spec, about, [state, after]) is not None:
                 return Trace(spec, *path_to(after, came), about)
         if len(came) > MOST_STATES:
-            raise Unmakeable(1, f"no violation of {about.name} within {MOST_STATES:,} states")
-    raise Unmakeable(
+            raise NotExecutable(1, f"no violation of {about.name} within {MOST_STATES:,} states")
+    raise NotExecutable(
         1, "; ".join([f"no steps that the driver can execute violate {about.name}", *sorted(_unmade(spec))])
     )
 

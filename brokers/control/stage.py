@@ -9,10 +9,10 @@ from typing import Any
 
 from leadline.brokers import zookeeper
 from leadline.brokers.behind_proxy import CONTROLLER_PATH, READY_SECONDS, ObservedCluster
+from leadline.brokers.control.observed_state import ObservedControl, SeenBroker, SeenRequest, SeenZooKeeper
 from leadline.brokers.control.plan import ControlPlan
-from leadline.brokers.control.sight import ControlSight, SeenBroker, SeenRequest, SeenZooKeeper
 from leadline.brokers.driver.stage import PARTITION, STATE_PATH, TOPIC
-from leadline.brokers.driver.waiting import NotMade, until
+from leadline.brokers.driver.waiting import StepFailed, until
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.messages.leader_and_isr import partition_errors, partition_states
@@ -68,12 +68,12 @@ class ControlStage(ObservedCluster):
             BrokerError: if a process does not start, or the topic cannot be created or replicated.
         """
         self.start_processes(self.replicas, self.controllers)
-        limit = READY_SECONDS * self.pace
+        limit = READY_SECONDS * self.timeout_scale
         try:
             until(self._all_are_known, limit, "the brokers are not registered")
             self.client.create_topic(self.controllers[0], TOPIC, [list(self.replicas)])
             until(self._is_replicated, limit, "the topic is not replicated")
-        except (NotMade, Refused, Unanswered) as error:
+        except (StepFailed, Refused, Unanswered) as error:
             raise BrokerError(f"cannot start the replay: {error}") from error
         for controller in self.controllers:
             for broker in self.replicas:
@@ -143,7 +143,7 @@ class ControlStage(ObservedCluster):
         """Forget the requests that a broker has obeyed, because the broker is down."""
         self._since[broker] = self.proxy.newest
 
-    def sight(self) -> ControlSight:
+    def observed(self) -> ObservedControl:
         """Return the observable part of the current state.
 
         Raises:
@@ -160,7 +160,7 @@ class ControlStage(ObservedCluster):
             state["controller_epoch"],
             live,
         )
-        return ControlSight(registry, tuple(map(self._broker, self.replicas)))
+        return ObservedControl(registry, tuple(map(self._broker, self.replicas)))
 
     def _broker(self, broker: int) -> SeenBroker:
         if broker in self.down:

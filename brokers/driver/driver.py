@@ -9,23 +9,23 @@ from pathlib import Path
 
 import attrs
 
-from leadline.brokers.driver.deeds import Deeds
 from leadline.brokers.driver.frames import Frames
+from leadline.brokers.driver.observed_state import ObservedState, differences, observed_state
 from leadline.brokers.driver.observer import Observer
+from leadline.brokers.driver.operations import Operations
 from leadline.brokers.driver.plan import Plan, PlannedStep
 from leadline.brokers.driver.reading import Read, read_from
 from leadline.brokers.driver.replay import FAILURES, BrokerDriver, Listener, Outcome, Replay, copy_disks
-from leadline.brokers.driver.sight import Sight, differences, sight_of
 from leadline.brokers.driver.stage import Stage
 from leadline.brokers.driver.step_report import Attempt, StepReport
-from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until, until_alike
+from leadline.brokers.driver.waiting import POLL_SECONDS, StepFailed, until, until_alike
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.pending import Unanswered
 from leadline.brokers.plans import AnyStep
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.model.kafka.rolls import NEW_LEVEL, Rolling
-from leadline.model.kafka.wire import Deed
+from leadline.model.kafka.wire import Operation
 
 SLOW_SECONDS = 60.0
 """The time limit of a step in which a process starts or a session ends, in seconds."""
@@ -55,7 +55,7 @@ class Driver(BrokerDriver):
         self._observer = Observer(self.stage)
         self._reads: list[Read] = []
         self._frames = Frames(self.stage, self._observer, self._did)
-        self._deeds = Deeds(self.stage, self._observer, self._did)
+        self._operations = Operations(self.stage, self._observer, self._did)
 
     @property
     def data_directories(self) -> list[Path]:
@@ -69,11 +69,11 @@ class Driver(BrokerDriver):
     def begin(self) -> list[str]:
         """Wait until the brokers are in the plan's first state. Return a sentence for each remaining difference."""
         self._observer.numbers.append(self._observer.decision().epoch)
-        return self._awaited_differences(sight_of(self.plan.start), STEP_SECONDS * self.stage.pace)[1]
+        return self._awaited_differences(observed_state(self.plan.start), STEP_SECONDS * self.stage.timeout_scale)[1]
 
     def close(self) -> None:
         """Stop the brokers, and all threads."""
-        self._deeds.close()
+        self._operations.close()
         super().close()
 
     def make(self, step: AnyStep) -> StepReport:
@@ -92,17 +92,17 @@ class Driver(BrokerDriver):
             self._number_epoch(step, limit)
         return ""
 
-    def compared(self, step: PlannedStep, not_made: str) -> tuple[Sight, list[str], str]:
+    def compared(self, step: PlannedStep, not_made: str) -> tuple[ObservedState, list[str], str]:
         """Wait until the observed state equals the state of the model, and read records as a consumer."""
         if step.with_next and not not_made:
-            return self._observer.sight(), [], ""
-        sight, found = self._awaited_differences(sight_of(step.after), 1.0 if not_made else self._limit(step))
-        self._did += _files(step, sight)
+            return self._observer.observed(), [], ""
+        observed, found = self._awaited_differences(observed_state(step.after), 1.0 if not_made else self._limit(step))
+        self._did += _files(step, observed)
         if self._status and self._status != (known := step.after.registrations[step.broker].status):
             found.append(f"broker {step.broker} is {self._status} when it registers again; in the model it is {known}")
         if not found and not not_made:
             self._read(step)
-        return sight, found, not_made
+        return observed, found, not_made
 
     def _await_registration(self, step: PlannedStep, newest: int, limit: float) -> None:
         """Wait until a broker has registered again, if it does so because it has applied a new level."""
@@ -126,14 +126,14 @@ class Driver(BrokerDriver):
     def attempt(self, step: PlannedStep) -> Attempt:
         """Attempt a step that the model does not allow."""
         self._did.clear()
-        before = self._observer.sight()
+        before = self._observer.observed()
         try:
-            self._act(step, REFUSED_SECONDS * self.stage.pace)
+            self._act(step, REFUSED_SECONDS * self.stage.timeout_scale)
         except FAILURES as error:
             return Attempt(False, (*self._did, str(error)))
-        time.sleep(self.stage.pace)
-        after = self._observer.sight()
-        logs = [[replica.log for replica in sight.replicas] for sight in (before, after)]
+        time.sleep(self.stage.timeout_scale)
+        after = self._observer.observed()
+        logs = [[replica.log for replica in observed.replicas] for observed in (before, after)]
         made = step.is_hidden or bool(step.wire.passes) or before.quorum != after.quorum or logs[0] != logs[1]
         return Attempt(made, (*self._did, f"the controller: {after.quorum}"))
 
@@ -142,21 +142,25 @@ class Driver(BrokerDriver):
         listener.settling()
         reads = list(self._reads)
         self.stage.end_holds()
-        with suppress(NotMade):
-            self._deeds.await_exits(BACK_SECONDS * self.stage.pace)
+        with suppress(StepFailed):
+            self._operations.await_exits(BACK_SECONDS * self.stage.timeout_scale)
         for broker in sorted(self._observer.down):
-            with suppress(BrokerError, NotMade, OSError, Unanswered):  # the outcome is read from the remaining brokers
-                self._deeds.bring_back(broker)
+            with suppress(
+                BrokerError, StepFailed, OSError, Unanswered
+            ):  # the outcome is read from the remaining brokers
+                self._operations.bring_back(broker)
         end = time.monotonic() + BACK_SECONDS
         while time.monotonic() < end and not self._observer.is_whole():
             time.sleep(0.1)
         leader = self._observer.decision().leader
         if leader is not None:
             reads += filter(None, [self._last_read(leader)])
-        self._deeds.await_acknowledgements()
-        sight = self._observer.sight()
+        self._operations.await_acknowledgements()
+        observed = self._observer.observed()
         read = tuple(reads)
-        outcome = Outcome(tuple(self._deeds.produced), read, sight.replicas, str(sight.quorum), sight.quorum.leader)
+        outcome = Outcome(
+            tuple(self._operations.produced), read, observed.replicas, str(observed.quorum), observed.quorum.leader
+        )
         return attrs.evolve(made, outcome=outcome)
 
     def _last_read(self, leader: int) -> Read | None:
@@ -176,16 +180,16 @@ class Driver(BrokerDriver):
 
     def _limit(self, step: PlannedStep) -> float:
         """Return the time limit of a step, in seconds."""
-        if Deed.WAIT_FOR_LAG in step.wire.does:
-            return (2.5 * self.plan.lag_seconds.get(step.broker, 0.0) + STEP_SECONDS) * self.stage.pace
-        slow = {Deed.START, Deed.END_SESSION, Deed.WAIT_FOR_EXIT, Deed.RESUME_SESSION}
-        return (SLOW_SECONDS if slow & {*step.wire.does} else STEP_SECONDS) * self.stage.pace
+        if Operation.WAIT_FOR_LAG in step.wire.does:
+            return (2.5 * self.plan.lag_seconds.get(step.broker, 0.0) + STEP_SECONDS) * self.stage.timeout_scale
+        slow = {Operation.START, Operation.END_SESSION, Operation.WAIT_FOR_EXIT, Operation.RESUME_SESSION}
+        return (SLOW_SECONDS if slow & {*step.wire.does} else STEP_SECONDS) * self.stage.timeout_scale
 
     def _act(self, step: PlannedStep, limit: float) -> None:
-        if step.loses_messages_of(step.broker) and Deed.KILL not in step.wire.does:
+        if step.loses_messages_of(step.broker) and Operation.KILL not in step.wire.does:
             self._frames.lose_messages_of(step.broker)
         self._frames.let_listed_through(step, limit)
-        self._deeds.do(step, limit)
+        self._operations.do(step, limit)
         self._frames.end_proposals(step, limit)
         self._frames.await_left(step, limit)
 
@@ -197,7 +201,7 @@ class Driver(BrokerDriver):
         Otherwise, it would learn of both at once.
 
         Raises:
-            NotMade: if such a broker does not read the metadata log within the time limit.
+            StepFailed: if such a broker does not read the metadata log within the time limit.
         """
         last = self._observer.numbers[-1]
         end = time.monotonic() + limit
@@ -211,24 +215,24 @@ class Driver(BrokerDriver):
                 return
             time.sleep(POLL_SECONDS)
 
-    def _awaited_differences(self, model: Sight, limit: float) -> tuple[Sight, list[str]]:
+    def _awaited_differences(self, model: ObservedState, limit: float) -> tuple[ObservedState, list[str]]:
         """Wait until the observed state equals the state of the model, for at most `limit` seconds.
 
         Returns:
             The last observed state, and its differences from the model.
         """
-        return until_alike(self._observer.sight, partial(differences, model), limit)
+        return until_alike(self._observer.observed, partial(differences, model), limit)
 
 
-def _files(step: PlannedStep, sight: Sight) -> list[str]:
+def _files(step: PlannedStep, observed: ObservedState) -> list[str]:
     """Describe the observed disk contents of each replica that the step changed in the model."""
-    before = sight_of(step.before)
+    before = observed_state(step.before)
     changed = [
         broker
-        for broker, (old, new) in enumerate(zip(before.replicas, sight_of(step.after).replicas, strict=True))
+        for broker, (old, new) in enumerate(zip(before.replicas, observed_state(step.after).replicas, strict=True))
         if (old.log, old.high_watermark) != (new.log, new.high_watermark)
     ]
-    return [f"on the disk of broker {broker}: {sight.replicas[broker]}" for broker in changed]
+    return [f"on the disk of broker {broker}: {observed.replicas[broker]}" for broker in changed]
 
 
 def _last_before(plan: Plan) -> PlannedStep | None:

@@ -8,11 +8,11 @@ from functools import partial
 
 import attrs
 
+from leadline.brokers.driver.observed_state import is_seen_as, told
 from leadline.brokers.driver.observer import Observer
 from leadline.brokers.driver.plan import LEARNING, PlannedStep, is_awaited
-from leadline.brokers.driver.sight import is_seen_as, told
 from leadline.brokers.driver.stage import TOPIC, Stage, epochs_of_request
-from leadline.brokers.driver.waiting import NotMade, until
+from leadline.brokers.driver.waiting import StepFailed, until
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.ports import Node
@@ -159,7 +159,7 @@ class Frames:
                 answer = self._frame(step, response, limit)
             message = self.observer.message(answer)
             if message is None:
-                raise NotMade(f"broker {self._node(step, 'leader')} answers broker {follower}'s fetch with an error")
+                raise StepFailed(f"broker {self._node(step, 'leader')} answers broker {follower}'s fetch with an error")
             if wanted is not None and is_seen_as(wanted, message):
                 self.did.append(f"held: {self._told(answer)}")
                 return
@@ -185,7 +185,7 @@ class Frames:
         """Release the frames from which a broker learns of a leader epoch."""
         broker, epoch = step.instance.values
         if epoch >= len(self.observer.numbers):
-            raise NotMade(f"epoch {epoch} has not begun")
+            raise StepFailed(f"epoch {epoch} has not begun")
         number = self.observer.numbers[epoch]
         if self.stage.release.kraft:
             self._learn_from_metadata(step, broker, number, limit)
@@ -271,7 +271,7 @@ class Frames:
             answer = self.stage.proxy.wait(response, after=frame.number, timeout=limit, passed=True)
             if answer.body is not None and not answer.body["ErrorCode"]:
                 return
-        raise NotMade(f"the controller does not accept the directory of broker {broker}")
+        raise StepFailed(f"the controller does not accept the directory of broker {broker}")
 
     def _leads(self, broker: int, number: int) -> bool:
         """Return whether a broker responds to a consumer as the leader of an epoch."""

@@ -9,12 +9,12 @@ from typing import Any
 import attrs
 
 from leadline.brokers import zookeeper
-from leadline.brokers.driver.sight import (
+from leadline.brokers.driver.observed_state import (
     UNKNOWN_EPOCH,
+    ObservedState,
     SeenQuorum,
     SeenRecord,
     SeenReplica,
-    Sight,
     seen_assignment,
 )
 from leadline.brokers.driver.stage import STATE_PATH, TOPIC, Stage, partition_of
@@ -209,9 +209,9 @@ class Observer:
 
     # --- everything ---------------------------------------------------------------------------------------------
 
-    def sight(self) -> Sight:
+    def observed(self) -> ObservedState:
         """Return the observable part of the current state."""
-        return Sight(self.quorum(), tuple(self._replica(broker) for broker in self._stage.replicas))
+        return ObservedState(self.quorum(), tuple(self._replica(broker) for broker in self._stage.replicas))
 
     def _replica(self, broker: int) -> SeenReplica:
         up = broker not in self.down

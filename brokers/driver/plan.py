@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
+from leadline.brokers.driver.observed_state import observed_state
 from leadline.brokers.driver.schedule import lags, schedule_of
-from leadline.brokers.driver.sight import sight_of
-from leadline.brokers.errors import Unmakeable
+from leadline.brokers.errors import NotExecutable
 from leadline.brokers.plans import ReplayPlan, Step, followed_in
 from leadline.brokers.ports import Node
 from leadline.checker.action import ActionInstance
@@ -24,10 +24,10 @@ from leadline.model.kafka.crash import was_noticed
 from leadline.model.kafka.mixes import NEW, MixBounds
 from leadline.model.kafka.rolls import NEW_LEVEL, NEW_RELEASE, Rolling
 from leadline.model.kafka.state import PREFERRED, Partition
-from leadline.model.kafka.wire import Deed, FrameKind, OnTheWire, on_the_wire
+from leadline.model.kafka.wire import FrameKind, OnTheWire, Operation, on_the_wire
 
-_SECONDS = {Deed.START: 8.0, Deed.MOVE_CONTROLLER: 8.0, Deed.END_SESSION: 2.0, Deed.KILL: 1.0}
-"""The maximum duration of a step with a deed on a busy machine, in seconds. All remaining steps take at most 1."""
+_SECONDS = {Operation.START: 8.0, Operation.MOVE_CONTROLLER: 8.0, Operation.END_SESSION: 2.0, Operation.KILL: 1.0}
+"""The maximum duration of a step with an operation on a busy machine, in seconds. All other steps take at most 1."""
 
 _LEAST_LAG_SECONDS = 2.0
 
@@ -51,8 +51,8 @@ class PlannedStep(Step[Partition]):
     @property
     def remark(self) -> str:
         """The decision of the controller in this step, or an empty string if it decides nothing."""
-        after = sight_of(self.after).quorum
-        return "" if after == sight_of(self.before).quorum else str(after)
+        after = observed_state(self.after).quorum
+        return "" if after == observed_state(self.before).quorum else str(after)
 
     @property
     def operations(self) -> Iterator[str]:
@@ -60,7 +60,7 @@ class PlannedStep(Step[Partition]):
         if self.wire.loses and self.loses_messages_of(self.broker):
             yield f"close the connection of broker {self.broker}'s message in flight"
         yield from (f"let through: {_named(self, kind)}" for kind in self.wire.passes)
-        yield from (deed.value for deed in self.wire.does)
+        yield from (operation.value for operation in self.wire.does)
         if self.is_hidden:
             yield "hidden from the controller, until another broker becomes the controller"
         yield from (f"until held: {_named(self, kind)}" for kind in self.wire.leaves if is_awaited(self, kind))
@@ -84,7 +84,7 @@ class PlannedStep(Step[Partition]):
     @property
     def is_hidden(self) -> bool:
         """Whether the step is a restart that the controller does not notice."""
-        return Deed.START in self.wire.does and not was_noticed(self.before, self.broker)
+        return Operation.START in self.wire.does and not was_noticed(self.before, self.broker)
 
     @property
     def elects(self) -> bool:
@@ -168,7 +168,7 @@ class Plan(ReplayPlan[Partition, PlannedStep]):
 
 
 def _fails_over(step: PlannedStep) -> bool:
-    return step.is_hidden or Deed.MOVE_CONTROLLER in step.wire.does
+    return step.is_hidden or Operation.MOVE_CONTROLLER in step.wire.does
 
 
 def stages_in(state: Partition) -> tuple[int, ...]:
@@ -194,7 +194,7 @@ def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] 
         expected: see `followed_in`.
 
     Raises:
-        Unmakeable: if real brokers cannot execute a step. The message names the step and the reason.
+        NotExecutable: if real brokers cannot execute a step. The message names the step and the reason.
     """
     followed, refused, departs = followed_in(schedule_of(trace, controller), expected)
     steps = _with_merged(
@@ -227,7 +227,7 @@ def _are_one(step: PlannedStep, following: PlannedStep) -> bool:
     """Return whether real brokers execute two steps together."""
     if step.wire.before or following.wire.within:
         return True
-    shrink = all(Deed.WAIT_FOR_LAG in each.wire.does for each in (step, following))
+    shrink = all(Operation.WAIT_FOR_LAG in each.wire.does for each in (step, following))
     return shrink and step.broker == following.broker
 
 
@@ -250,7 +250,7 @@ def _assignment(steps: Sequence[PlannedStep], start: Partition) -> tuple[int, ..
     OfflinePartitionLeaderElection, PartitionChangeBuilder).
 
     Raises:
-        Unmakeable: if there is no such order. The message names an election with the wrong leader. Every order makes
+        NotExecutable: if there is no such order. The message names an election with the wrong leader. Every order makes
             this election or an earlier one go wrong.
     """
     others = [broker for broker in range(len(start.replicas)) if broker != PREFERRED]
@@ -262,13 +262,15 @@ def _assignment(steps: Sequence[PlannedStep], start: Partition) -> tuple[int, ..
         worst = wrong if worst is None or wrong.number > worst.number else worst
     if worst is None:
         return (PREFERRED,)
-    raise Unmakeable(worst.number, "no order of the replicas makes the controllers elect these brokers one by one")
+    raise NotExecutable(worst.number, "no order of the replicas makes the controllers elect these brokers one by one")
 
 
 def _elected_first(step: PlannedStep, order: Sequence[int]) -> bool:
     """Return whether the broker that a step elects is the first broker in `order` that may be elected."""
     elected = step.after.quorum.leader
-    chosen_by_controller = Deed.ELECT_PREFERRED not in step.wire.does and Deed.ELECT_UNCLEANLY not in step.wire.does
+    chosen_by_controller = (
+        Operation.ELECT_PREFERRED not in step.wire.does and Operation.ELECT_UNCLEANLY not in step.wire.does
+    )
     if not step.elects or not chosen_by_controller or elected == step.before.quorum.leader:
         return True
     clean = step.before.quorum.isr | step.before.quorum.elr
@@ -290,8 +292,8 @@ def _expect_no_election(step: PlannedStep) -> None:
     """Check a step after which the partition has no leader. A real controller elects one in the same decision.
 
     Raises:
-        Unmakeable: if a real controller would elect a broker. This is a broker whose failure it has not noticed, or one
-            that is not in the ISR.
+        NotExecutable: if a real controller would elect a broker whose failure it has not noticed, or one that is not
+            in the ISR.
     """
     before, after = step.before, step.after
     if after.quorum.leader is not None or step.with_next:
@@ -300,9 +302,11 @@ def _expect_no_election(step: PlannedStep) -> None:
         unnoticed = not before.replicas[broker].up and not was_noticed(before, broker)
         in_isr = broker in after.quorum.isr and broker != step.broker
         if before.quorum.leader is not None and in_isr and unnoticed:
-            raise Unmakeable(step.number, f"the controller has not noticed that broker {broker} is down, and elects it")
+            raise NotExecutable(
+                step.number, f"the controller has not noticed that broker {broker} is down, and elects it"
+            )
         if replica.up and may_be_elected(after, broker):
-            raise Unmakeable(step.number, f"the controller elects broker {broker} at once")
+            raise NotExecutable(step.number, f"the controller elects broker {broker} at once")
 
 
 # --- the time after which a follower lags -------------------------------------------------------------------
@@ -316,7 +320,7 @@ def _lags(steps: Sequence[PlannedStep]) -> dict[int, float]:
     """
     lags: dict[int, float] = {}
     for step in steps:
-        if Deed.WAIT_FOR_LAG in step.wire.does:
+        if Operation.WAIT_FOR_LAG in step.wire.does:
             leader, member = step.instance.values
             seconds = _LEAST_LAG_SECONDS + sum(_seconds(each) for each in _lagging(steps, step.number, leader, member))
             lags[leader] = max(seconds, lags.get(leader, 0.0))
@@ -333,7 +337,7 @@ def _lagging(steps: Sequence[PlannedStep], number: int, leader: int, member: int
 
 
 def _seconds(step: PlannedStep) -> float:
-    return max([1.0, *(_SECONDS.get(deed, 1.0) for deed in step.wire.does)])
+    return max([1.0, *(_SECONDS.get(operation, 1.0) for operation in step.wire.does)])
 
 
 # --- the plan as text ---------------------------------------------------------------------------------------

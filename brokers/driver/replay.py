@@ -13,10 +13,10 @@ from typing import Any
 import attrs
 
 from leadline.brokers.behind_proxy import ObservedCluster
+from leadline.brokers.driver.observed_state import SeenReplica
 from leadline.brokers.driver.reading import Read
-from leadline.brokers.driver.sight import SeenReplica
-from leadline.brokers.driver.step_report import AnySight, Attempt, Produced, StepReport
-from leadline.brokers.driver.waiting import NotMade
+from leadline.brokers.driver.step_report import AnyObserved, Attempt, Produced, StepReport
+from leadline.brokers.driver.waiting import StepFailed
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.plans import AnyPlan, AnyStep
@@ -24,7 +24,7 @@ from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.zookeeper import ZooKeeperError
 
-FAILURES = (NotMade, BrokerError, Unanswered, Refused, TimeoutError, OSError, ZooKeeperError)
+FAILURES = (StepFailed, BrokerError, Unanswered, Refused, TimeoutError, OSError, ZooKeeperError)
 """The exceptions that mean that a step failed."""
 
 
@@ -181,11 +181,11 @@ class StepDriver(abc.ABC):
         """Execute a step. Return how a response differs from the model, or an empty string.
 
         Raises:
-            NotMade: if the step cannot be executed. The other exceptions in `FAILURES` mean the same.
+            StepFailed: if the step cannot be executed. The other exceptions in `FAILURES` mean the same.
         """
 
     @abc.abstractmethod
-    def compared(self, step: Any, not_made: str) -> tuple[AnySight, list[str], str]:
+    def compared(self, step: Any, not_made: str) -> tuple[AnyObserved, list[str], str]:
         """Observe the brokers after a step. Return what was observed, its differences from the model, and why the step
         was not made.
         """
@@ -220,9 +220,9 @@ class StepDriver(abc.ABC):
             differs = self.act(step)
         except FAILURES as error:
             not_made = str(error)
-        sight, found, not_made = self.compared(step, not_made)
+        observed, found, not_made = self.compared(step, not_made)
         found = [differs, *found] if differs else found
-        return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
+        return StepReport(step, tuple(self._did), observed, tuple(found), not_made, time.monotonic() - began)
 
 
 class BrokerDriver(StepDriver):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
-from leadline.brokers.errors import Unmakeable
+from leadline.brokers.errors import NotExecutable
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace, complaint_at_end
@@ -56,7 +56,7 @@ def schedule_of(trace: Trace[Partition], controller: str) -> Trace[Partition]:
         property, the returned trace ends with the same logs.
 
     Raises:
-        Unmakeable: if real brokers cannot execute a step. The message names the step and the reason.
+        NotExecutable: if real brokers cannot execute a step. The message names the step and the reason.
     """
     left = _MOST_CHANGES
     while (conflict := next(_conflicts(trace, controller), None)) is not None:
@@ -64,7 +64,7 @@ def schedule_of(trace: Trace[Partition], controller: str) -> Trace[Partition]:
         arranged = next((each for each in found if each is not None), None)
         left -= 1
         if arranged is None or not left:
-            raise Unmakeable(conflict.index, conflict.reason)
+            raise NotExecutable(conflict.index, conflict.reason)
         trace = arranged
     return trace
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from leadline.brokers import zookeeper
 from leadline.brokers.driver.stage import Stage
-from leadline.brokers.driver.waiting import NotMade
+from leadline.brokers.driver.waiting import StepFailed
 from leadline.brokers.pending import Refused, Unanswered
 
 
@@ -43,7 +43,7 @@ class Sessions:
         (ReplicationControlManager.handleBrokerFenced).
 
         Raises:
-            NotMade: if the broker has sent no heartbeat yet.
+            StepFailed: if the broker has sent no heartbeat yet.
         """
         self.open.discard(broker)
         if self._stage.release.kraft:
@@ -72,7 +72,7 @@ class Sessions:
             if frame.api == "BrokerHeartbeat" and frame.request and frame.source == broker and frame.body
         ]
         if not sent or sent[-1].body is None:
-            raise NotMade(f"broker {broker} has sent no heartbeat")
+            raise StepFailed(f"broker {broker} has sent no heartbeat")
         return {**sent[-1].body, "WantFence": False, "WantShutDown": False}, sent[-1].version
 
     def _send_heartbeats(self, body: dict[str, Any], version: int, ended: threading.Event) -> None:

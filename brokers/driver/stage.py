@@ -13,11 +13,11 @@ from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.messages.leader_and_isr import partition_states
 from leadline.brokers.messages.requests import read_metadata
-from leadline.brokers.pace import pace
 from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.ports import Node
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
+from leadline.brokers.timeout_scale import timeout_scale
 from leadline.brokers.traffic import Hold
 from leadline.model.disk.metadata import NO_LEADER_CHANGE
 from leadline.model.kafka.bounds import OLD_MIN_ISR
@@ -80,7 +80,7 @@ class Stage(ObservedCluster):
         """The brokers without replicas: the controller, and those that may become the controller later (ZooKeeper)."""
         per_broker: dict[int, dict[str, str]] = {broker: {} for broker in range(plan.brokers)}
         for leader, seconds in plan.lag_seconds.items():
-            per_broker[leader]["replica.lag.time.max.ms"] = str(int(seconds * pace() * 1000))
+            per_broker[leader]["replica.lag.time.max.ms"] = str(int(seconds * timeout_scale() * 1000))
         bounds = plan.start.bounds
         min_isr = OLD_MIN_ISR if bounds.min_isr_raises else bounds.min_insync_replicas
         self._min_isr = {MIN_ISR: str(min(max(min_isr, 1), bounds.brokers))}
@@ -92,7 +92,14 @@ class Stage(ObservedCluster):
         count = plan.brokers + failing
         stages = plan.stages(*(self._controllers or [self.controller]))
         super().__init__(
-            release, folder, count, _settings(release, pace()), recording, per_broker, log_dirs=log_dirs, stages=stages
+            release,
+            folder,
+            count,
+            _settings(release, timeout_scale()),
+            recording,
+            per_broker,
+            log_dirs=log_dirs,
+            stages=stages,
         )
 
     def start(self) -> None:
@@ -352,12 +359,12 @@ class Stage(ObservedCluster):
         self._holds.clear()
 
 
-def _settings(release: BrokerRelease, pace: float) -> dict[str, str]:
-    times: dict[str, float] = {"zookeeper.session.timeout.ms": ZOOKEEPER_SESSION_MS * pace}
+def _settings(release: BrokerRelease, timeout_scale: float) -> dict[str, str]:
+    times: dict[str, float] = {"zookeeper.session.timeout.ms": ZOOKEEPER_SESSION_MS * timeout_scale}
     if release.kraft:
         newest = release.newer or release
-        session = SESSION_MS_SINCE_4 * min(pace, 3) if newest.version >= (4,) else SESSION_MS
-        times = {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": HEARTBEAT_MS * pace}
+        session = SESSION_MS_SINCE_4 * min(timeout_scale, 3) if newest.version >= (4,) else SESSION_MS
+        times = {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": HEARTBEAT_MS * timeout_scale}
     return SETTINGS | {name: str(int(milliseconds)) for name, milliseconds in times.items()}
 
 

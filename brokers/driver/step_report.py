@@ -9,7 +9,7 @@ import attrs
 from leadline.brokers.plans import AnyStep
 
 
-class AnySight(Protocol):
+class AnyObserved(Protocol):
     """The observed part of a state, for any family of specs.
 
     It can be converted to text for each row in the drawing of a state, and to an object for `json.dumps`.
@@ -28,7 +28,7 @@ class StepReport:
     Attributes:
         step: the step of the plan.
         did: a line for each operation and observation.
-        sight: the observed state after the step.
+        observed: the observed state after the step.
         differences: the differences between the observed state and the model. Empty if there are none.
         not_made: the reason why the step failed, or an empty string.
         seconds: the duration of the step.
@@ -36,7 +36,7 @@ class StepReport:
 
     step: AnyStep
     did: tuple[str, ...]
-    sight: AnySight
+    observed: AnyObserved
     differences: tuple[str, ...] = ()
     not_made: str = ""
     seconds: float = 0.0

@@ -11,7 +11,7 @@ POLL_SECONDS = 0.05
 T = TypeVar("T")
 
 
-class NotMade(Exception):
+class StepFailed(Exception):
     """Raised when a step cannot be executed: for example, a frame does not arrive, or a process does not start."""
 
 
@@ -24,7 +24,7 @@ def until(found: Callable[[], T | None], limit: float, what: str) -> T:
         what: the error message.
 
     Raises:
-        NotMade: if the function returns no such value within the time limit.
+        StepFailed: if the function returns no such value within the time limit.
     """
     end = time.monotonic() + limit
     while True:
@@ -32,7 +32,7 @@ def until(found: Callable[[], T | None], limit: float, what: str) -> T:
         if value is not None and value is not False:
             return value
         if time.monotonic() > end:
-            raise NotMade(what)
+            raise StepFailed(what)
         time.sleep(POLL_SECONDS)
 
 

@@ -8,11 +8,11 @@ import attrs
 
 from leadline.brokers.driver.replay import Listener, Replay, StepDriver
 from leadline.brokers.driver.step_report import Attempt
-from leadline.brokers.driver.waiting import NotMade
+from leadline.brokers.driver.waiting import StepFailed
+from leadline.brokers.quorum.observed_state import ObservedQuorum, differences, observed_in, observed_state
 from leadline.brokers.quorum.operations import execute, start_all
 from leadline.brokers.quorum.plan import QuorumPlan, QuorumStep
 from leadline.brokers.quorum.process import Controllers
-from leadline.brokers.quorum.sight import QuorumSight, differences, sight_in, sight_of
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 
@@ -43,7 +43,7 @@ class QuorumDriver(StepDriver):
 
     def begin(self) -> list[str]:
         """Return a sentence for each difference from the plan's first state."""
-        return differences(sight_of(self.plan.start), self._sight())
+        return differences(observed_state(self.plan.start), self._observed())
 
     def act(self, step: QuorumStep) -> str:
         """Execute a step."""
@@ -54,25 +54,25 @@ class QuorumDriver(StepDriver):
             self._did += execute(self._nodes, instance.action.name, instance.arguments, step.before, step.after)
         return ""
 
-    def compared(self, step: QuorumStep, not_made: str) -> tuple[QuorumSight, list[str], str]:
+    def compared(self, step: QuorumStep, not_made: str) -> tuple[ObservedQuorum, list[str], str]:
         """Compare the nodes with the model."""
-        sight = self._sight()
-        return sight, differences(sight_of(step.shown), sight), not_made
+        observed = self._observed()
+        return observed, differences(observed_state(step.shown), observed), not_made
 
     def attempt(self, step: QuorumStep) -> Attempt:
         """Attempt a step that changes nothing in the model."""
         self._did.clear()
-        before = self._sight()
+        before = self._observed()
         try:
             self.act(step)
-        except NotMade as error:
+        except StepFailed as error:
             self._did.append(str(error))
-        return Attempt(self._sight() != before, tuple(self._did))
+        return Attempt(self._observed() != before, tuple(self._did))
 
     def end(self, made: Replay, listener: Listener) -> Replay:
         """Describe the last observation."""
-        columns = made.steps[-1].sight.columns if made.steps else {}
+        columns = made.steps[-1].observed.columns if made.steps else {}
         return attrs.evolve(made, told=tuple(f"{name}: {text}" for name, text in columns.items()))
 
-    def _sight(self) -> QuorumSight:
-        return sight_in(self._nodes.observed(), self.plan.brokers)
+    def _observed(self) -> ObservedQuorum:
+        return observed_in(self._nodes.observed(), self.plan.brokers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from leadline.brokers.driver.waiting import NotMade
+from leadline.brokers.driver.waiting import StepFailed
 from leadline.brokers.quorum.process import Controllers
 from leadline.checker.action import ActionInstance
 from leadline.model.raft.state import DEAD, FOLLOWER, LEADER, UNATTACHED, Quorum
@@ -76,7 +76,7 @@ def execute(nodes: Controllers, name: str, arguments: Mapping[str, int], before:
         before, after: the states of the model, which say what arrives, and what a node starts with.
 
     Raises:
-        NotMade: if the nodes cannot execute it.
+        StepFailed: if the nodes cannot execute it.
     """
     own = arguments["own"]
     if name in REQUESTS:
@@ -150,5 +150,5 @@ def _start(nodes: Controllers, name: str, own: int, before: Quorum, after: Quoru
         changed[name]()
     refused = _start_one(nodes, own, after)
     if refused and after.nodes[own].role != DEAD:
-        raise NotMade(f"node {own} does not start: {refused}")
+        raise StepFailed(f"node {own} does not start: {refused}")
     return [SENTENCES[name], *([f"it does not start: {refused}"] if refused else [])]

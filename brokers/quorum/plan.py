@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import attrs
 
-from leadline.brokers.errors import Unmakeable
+from leadline.brokers.errors import NotExecutable
 from leadline.brokers.plans import ReplayPlan, Step, followed_in
+from leadline.brokers.quorum.observed_state import observed_state
 from leadline.brokers.quorum.operations import LOSSES, SENTENCES, UNMADE, passing
-from leadline.brokers.quorum.sight import sight_of
 from leadline.brokers.releases import BrokerRelease
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
@@ -65,19 +65,19 @@ def plan_of(trace: Trace[Quorum], expected: Spec[Quorum] | None = None) -> Quoru
         expected: see `followed_in`.
 
     Raises:
-        Unmakeable: if Kafka's classes cannot execute a step. The message names the step and the reason.
+        NotExecutable: if Kafka's classes cannot execute a step. The message names the step and the reason.
     """
     followed, refused, departs = followed_in(trace, expected)
     for number, instance in enumerate(trace.instances, start=1):
         if instance.action.name in UNMADE:
-            raise Unmakeable(number, UNMADE[instance.action.name])
+            raise NotExecutable(number, UNMADE[instance.action.name])
         if instance.action.name in LOSSES and trace.states[0].bounds.dynamic:
-            raise Unmakeable(number, "what a node loses with kraft.version 1 is not compared")
+            raise NotExecutable(number, "what a node loses with kraft.version 1 is not compared")
     steps = tuple(_planned(followed))
     last = followed.states[-1]
     tried = None if refused is None else QuorumStep(len(steps) + 1, refused, last, last, last)
     pairs = zip(trace.states, followed.states, strict=False)
-    seen = next((at for at, (one, other) in enumerate(pairs) if sight_of(one) != sight_of(other)), None)
+    seen = next((at for at, (one, other) in enumerate(pairs) if observed_state(one) != observed_state(other)), None)
     both = [at for at in (departs, seen) if at is not None]
     return QuorumPlan(
         steps, followed.states[0], tried, min(both, default=None), followed, tuple(range(last.bounds.nodes))
@@ -92,6 +92,6 @@ def _planned(trace: Trace[Quorum]) -> Iterator[QuorumStep]:
         if passes is not None:
             following = trace.instances[number] if number < len(trace) - 1 else None
             if following is None or (following.action.name, following.arguments["own"]) != passes:
-                raise Unmakeable(number, f"node {passes[1]} does not wait here: its next {passes[0]} comes at once")
+                raise NotExecutable(number, f"node {passes[1]} does not wait here: its next {passes[0]} comes at once")
             shown = trace.states[number + 1]
         yield QuorumStep(number, step.instance, step.before, step.after, shown, made)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from leadline.brokers.artifacts import class_path
-from leadline.brokers.driver.waiting import NotMade
+from leadline.brokers.driver.waiting import StepFailed
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.java import java_for
 from leadline.brokers.power_loss import cut_log
@@ -71,7 +71,7 @@ class Controllers:
         """Send a command of `Controllers.java`, and return its result.
 
         Raises:
-            NotMade: if the nodes cannot execute the command.
+            StepFailed: if the nodes cannot execute the command.
             BrokerError: if the process has ended.
         """
         assert self._process.stdin is not None
@@ -86,7 +86,7 @@ class Controllers:
             raise BrokerError(self._why_ended())
         found: dict[str, Any] = json.loads(line)
         if "error" in found:
-            raise NotMade(found["error"])
+            raise StepFailed(found["error"])
         return found
 
     def _why_ended(self) -> str:

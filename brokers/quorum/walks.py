@@ -14,10 +14,10 @@ from pathlib import Path
 
 import attrs
 
-from leadline.brokers.driver.waiting import NotMade
+from leadline.brokers.driver.waiting import StepFailed
+from leadline.brokers.quorum.observed_state import ObservedQuorum, differences, observed_in, observed_state
 from leadline.brokers.quorum.operations import LOSSES, REQUESTS, execute, passing, start_all
 from leadline.brokers.quorum.process import Controllers
-from leadline.brokers.quorum.sight import QuorumSight, differences, sight_in, sight_of
 from leadline.brokers.releases import BrokerRelease
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
@@ -77,7 +77,7 @@ def walk(nodes: Controllers, spec: Spec[Quorum], seed: int, steps: int = STEPS) 
     chosen, states = random.Random(seed), list(spec.initials())
     start_all(nodes, states[0])
     made = list[str]()
-    rejected = _rejection(states, _sight(nodes, spec))
+    rejected = _rejection(states, _observed(nodes, spec))
     loses = chosen.random() < 0.3
     last_epoch = states[0].bounds.max_epoch
     while not rejected and len(made) < steps and all(node.epoch < last_epoch for node in states[0].nodes):
@@ -87,22 +87,22 @@ def walk(nodes: Controllers, spec: Spec[Quorum], seed: int, steps: int = STEPS) 
         possible = list(dict.fromkeys(after for state in states for after in _after(spec, instance, state)))
         try:
             did = execute(nodes, instance.action.name, instance.arguments, states[0], possible[0])
-        except NotMade as error:
+        except StepFailed as error:
             return Walk(seed, tuple(made), f"{instance.sentence}: {error}")
         made.append(f"{instance.sentence}: {'; '.join(did)}")
-        seen = _sight(nodes, spec)
+        seen = _observed(nodes, spec)
         rejected = _rejection(possible, seen)
-        states = [state for state in possible if not differences(sight_of(state), seen)]
+        states = [state for state in possible if not differences(observed_state(state), seen)]
     return Walk(seed, tuple(made), rejected)
 
 
-def _sight(nodes: Controllers, spec: Spec[Quorum]) -> QuorumSight:
-    return sight_in(nodes.observed(), spec.initials()[0].bounds.nodes)
+def _observed(nodes: Controllers, spec: Spec[Quorum]) -> ObservedQuorum:
+    return observed_in(nodes.observed(), spec.initials()[0].bounds.nodes)
 
 
-def _rejection(possible: Sequence[Quorum], seen: QuorumSight) -> str:
+def _rejection(possible: Sequence[Quorum], seen: ObservedQuorum) -> str:
     """Return the differences from the most similar state of the model, or an empty string if there are none."""
-    closest: list[str] = min((differences(sight_of(state), seen) for state in possible), key=len)
+    closest: list[str] = min((differences(observed_state(state), seen) for state in possible), key=len)
     return "; ".join(closest)
 
 

@@ -11,15 +11,16 @@ import attrs
 from leadline.brokers.behind_proxy import ObservedCluster
 from leadline.brokers.driver.replay import BrokerDriver, Listener, Replay
 from leadline.brokers.driver.step_report import Attempt
-from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until, until_alike
+from leadline.brokers.driver.waiting import POLL_SECONDS, StepFailed, until, until_alike
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.pending import Pending, Refused, Unanswered
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.traffic import Hold
+from leadline.brokers.transactions.observed_state import ObservedTransactions, differences, observed_state
 from leadline.brokers.transactions.observer import Observer
-from leadline.brokers.transactions.plan import Deed, TransactionsPlan, TransactionsStep, chosen_late, plain
+from leadline.brokers.transactions.plan import Operation, TransactionsPlan, TransactionsStep, chosen_late, plain
 from leadline.brokers.transactions.requests import (
     BROKER,
     TOPIC,
@@ -29,7 +30,6 @@ from leadline.brokers.transactions.requests import (
     api_of,
     send,
 )
-from leadline.brokers.transactions.sight import TransactionsSight, differences, sight_of
 from leadline.model.txn.messages import InitProducerId, Request
 from leadline.model.txn.state import Transactions
 
@@ -73,8 +73,8 @@ class TransactionsDriver(BrokerDriver):
         self, plan: TransactionsPlan, release: BrokerRelease, folder: Path, recording: RecordingWriter | None
     ) -> None:
         super().__init__(plan, ObservedCluster(release, folder / "cluster", 1, SETTINGS, recording))
-        self._pace = self.cluster.pace
-        self._timeout = EXPIRING_SECONDS * self._pace if plan.expires else TRANSACTION_TIMEOUT_MS / 1000
+        self._timeout_scale = self.cluster.timeout_scale
+        self._timeout = EXPIRING_SECONDS * self._timeout_scale if plan.expires else TRANSACTION_TIMEOUT_MS / 1000
         self._ready = 0.0
         self._proxy, self._client = self.cluster.proxy, self.cluster.client
         self._observer = Observer(self._client, plan.start.bounds.partitions)
@@ -93,8 +93,8 @@ class TransactionsDriver(BrokerDriver):
         partitions = [[BROKER]] * self.plan.start.bounds.partitions
         try:
             self._client.create_topic(BROKER, TOPIC, partitions)
-            until(self._is_initialised, READY_SECONDS * self._pace, "the producer gets no producer id")
-        except (NotMade, Refused, Unanswered) as error:
+            until(self._is_initialised, READY_SECONDS * self._timeout_scale, "the producer gets no producer id")
+        except (StepFailed, Refused, Unanswered) as error:
             raise BrokerError(f"cannot start the replay: {error}") from error
         self._holds = {api: self._proxy.hold(Rule("client", BROKER, api, request=True)) for api in _HELD}
 
@@ -112,35 +112,40 @@ class TransactionsDriver(BrokerDriver):
 
     def begin(self) -> list[str]:
         """Wait until the broker is in the plan's first state. Return a sentence for each remaining difference."""
-        return self._awaited(sight_of(self.plan.start), STEP_SECONDS)[1]
+        return self._awaited(observed_state(self.plan.start), STEP_SECONDS)[1]
 
-    def compared(self, step: TransactionsStep, not_made: str) -> tuple[TransactionsSight, list[str], str]:
+    def compared(self, step: TransactionsStep, not_made: str) -> tuple[ObservedTransactions, list[str], str]:
         """Wait until the broker is in the state of the model."""
-        limit = STEP_SECONDS * self._pace
-        if step.deed is Deed.EXPIRE:
+        limit = STEP_SECONDS * self._timeout_scale
+        if step.operation is Operation.EXPIRE:
             limit += self._timeout
-        sight, found = self._awaited(sight_of(step.shown), 1.0 if not_made else limit)
-        if found and not not_made and step.deed is not Deed.EXPIRE and time.monotonic() > self._ready + self._timeout:
+        observed, found = self._awaited(observed_state(step.shown), 1.0 if not_made else limit)
+        if (
+            found
+            and not not_made
+            and step.operation is not Operation.EXPIRE
+            and time.monotonic() > self._ready + self._timeout
+        ):
             not_made = f"the steps took longer than the time-out of transactions, {self._timeout:.0f} s"
-        return sight, found, not_made
+        return observed, found, not_made
 
-    def _awaited(self, model: TransactionsSight, limit: float) -> tuple[TransactionsSight, list[str]]:
+    def _awaited(self, model: ObservedTransactions, limit: float) -> tuple[ObservedTransactions, list[str]]:
         """Wait until the broker is in the given state of the model. Return the last observation, and its differences
         from that state.
         """
-        return until_alike(self._observer.sight, partial(differences, model), limit)
+        return until_alike(self._observer.observed, partial(differences, model), limit)
 
     def attempt(self, step: TransactionsStep) -> Attempt:
         """Release a late request that changes nothing in the model, and watch the broker for a while."""
         self._did.clear()
-        before = self._observer.sight()
+        before = self._observer.observed()
         request = chosen_late(step, [sent.request for sent in self._late])
         if request is None:
             return Attempt(False, ("no such request is late",))
         answer = self._released(self._taken_late(request))
         self._did.append(f"the response has {answer}")
-        time.sleep(REFUSED_SECONDS * self._pace)
-        return Attempt(self._observer.sight() != before, tuple(self._did))
+        time.sleep(REFUSED_SECONDS * self._timeout_scale)
+        return Attempt(self._observer.observed() != before, tuple(self._did))
 
     def end(self, made: Replay, listener: Listener) -> Replay:
         """Describe the end of the replay, as producers, consumers and the leaders of partitions see it."""
@@ -149,9 +154,9 @@ class TransactionsDriver(BrokerDriver):
             if number <= self.plan.trace.states[-1].begun:
                 asked = f"asked to {promise.asked} it" if promise.asked else "did not ask to end it"
                 lines.append(f"transaction {number}: its producer {asked}{', with success' if promise.told else ''}")
-        sight = self._observer.sight()
-        lines.append(f"the coordinator: {sight.coordinator or 'does not tell its state before Kafka 3.0'}")
-        for number, each in enumerate(sight.partitions):
+        observed = self._observer.observed()
+        lines.append(f"the coordinator: {observed.coordinator or 'does not tell its state before Kafka 3.0'}")
+        for number, each in enumerate(observed.partitions):
             since = self._observer.open_since(number)
             opened = "" if since is None else f"; its leader says that a transaction is open since offset {since}"
             read = " ".join(map(str, each.read)) or "nothing"
@@ -162,22 +167,22 @@ class TransactionsDriver(BrokerDriver):
 
     def act(self, step: TransactionsStep) -> str:
         """Execute a step. Return how a response differs from the model, or an empty string."""
-        match step.deed:
-            case Deed.SEND:
+        match step.operation:
+            case Operation.SEND:
                 self._send(step.producer, step.after)
-            case Deed.GIVE_UP:
+            case Operation.GIVE_UP:
                 self._give_up(step.producer)
-            case Deed.REPEAT:
+            case Operation.REPEAT:
                 self._give_up(step.producer)
                 self._send(step.producer, step.after)
-            case Deed.DELIVER | Deed.LOSE_RESPONSE:
+            case Operation.DELIVER | Operation.LOSE_RESPONSE:
                 return self._deliver(step)
-            case Deed.LATE:
+            case Operation.LATE:
                 assert step.request is not None
                 answer = self._released(self._taken_late(plain(step.request)))
                 self._did.append(f"its response, for which nobody waits, has {answer}")
             case _:
-                self._did.append(step.deed.value)
+                self._did.append(step.operation.value)
         return ""
 
     def _send(self, producer: int, state: Transactions) -> None:
@@ -188,7 +193,7 @@ class TransactionsDriver(BrokerDriver):
         pending = self._sent(request)
         frame = until(
             lambda: next((each for each in hold.held if each.number > newest), None),
-            STEP_SECONDS * self._pace,
+            STEP_SECONDS * self._timeout_scale,
             f"{api_of(request)} does not reach the proxy",
         )
         self._did.append(f"{frame} is held: {request}")
@@ -201,13 +206,13 @@ class TransactionsDriver(BrokerDriver):
 
     def _deliver(self, step: TransactionsStep) -> str:
         answer = self._released(self._waiting.pop(step.producer))
-        end = time.monotonic() + STEP_SECONDS * self._pace
+        end = time.monotonic() + STEP_SECONDS * self._timeout_scale
         while answer.is_busy and step.response is not None and time.monotonic() < end:
             self._did.append("the transaction before is not complete yet: the producer repeats the request")
             time.sleep(POLL_SECONDS)
             self._send(step.producer, step.before)
             answer = self._released(self._waiting.pop(step.producer))
-        is_lost = step.deed is Deed.LOSE_RESPONSE
+        is_lost = step.operation is Operation.LOSE_RESPONSE
         self._did.append(f"the response has {answer}{', and is lost' if is_lost else ''}")
         again = step.after.producers[step.producer].request
         if again is not None:
@@ -230,4 +235,4 @@ class TransactionsDriver(BrokerDriver):
         """Release a request, and return the response."""
         self._did.append(f"let through frame {sent.frame.number}: {sent.request}")
         self._holds[api_of(sent.request)].release(sent.frame)
-        return sent.pending.result(STEP_SECONDS * self._pace)
+        return sent.pending.result(STEP_SECONDS * self._timeout_scale)

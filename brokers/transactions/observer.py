@@ -9,8 +9,8 @@ from typing import Any
 from leadline.brokers.client import FETCH_BYTES, Client
 from leadline.brokers.messages.batches import Batch, read_batches
 from leadline.brokers.pending import Refused
+from leadline.brokers.transactions.observed_state import ObservedTransactions, SeenPartition, coordinator_text
 from leadline.brokers.transactions.requests import BROKER, TOPIC, TRANSACTIONAL_ID, transaction_of
-from leadline.brokers.transactions.sight import SeenPartition, TransactionsSight, coordinator_text
 from leadline.model.txn.messages import ABORT, COMMIT
 from leadline.model.txn.partition import Data, Entry, Marker
 
@@ -33,14 +33,14 @@ class Observer:
     def __init__(self, client: Client, partitions: int) -> None:
         self._client, self._partitions = client, partitions
 
-    def sight(self) -> TransactionsSight:
+    def observed(self) -> ObservedTransactions:
         """Return the observable part of the current state.
 
         Raises:
             Unanswered: if there is no valid response in time.
             Refused: if a response contains an error.
         """
-        return TransactionsSight(self._coordinator(), tuple(map(self._partition, range(self._partitions))))
+        return ObservedTransactions(self._coordinator(), tuple(map(self._partition, range(self._partitions))))
 
     def _partition(self, number: int) -> SeenPartition:
         everything = self._fetched(number, READ_UNCOMMITTED)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
-from leadline.brokers.errors import Unmakeable
+from leadline.brokers.errors import NotExecutable
 from leadline.brokers.plans import ReplayPlan, Step, followed_in
 from leadline.brokers.transactions.requests import BROKER
 from leadline.checker.action import ActionInstance
@@ -26,7 +26,7 @@ from leadline.model.txn.producer import REFUSED, Response
 from leadline.model.txn.state import FAILED, FENCED, Transactions
 
 
-class Deed(enum.Enum):
+class Operation(enum.Enum):
     """The operation that executes a step."""
 
     SEND = "send the request, and hold it"
@@ -40,25 +40,25 @@ class Deed(enum.Enum):
     ITSELF = "the coordinator does it by itself"
 
 
-_DEEDS = {
-    "initialise": Deed.SEND,
-    "add_partition": Deed.SEND,
-    "produce": Deed.SEND,
-    "end": Deed.SEND,
-    "coordinator_handles": Deed.DELIVER,
-    "leader_appends": Deed.DELIVER,
-    "leader_verifies": Deed.VERIFY,
-    "write_marker": Deed.ITSELF,
-    "complete": Deed.ITSELF,
-    "retry": Deed.REPEAT,
-    "give_up": Deed.GIVE_UP,
-    "lose_response": Deed.LOSE_RESPONSE,
-    "late_init": Deed.LATE,
-    "late_add": Deed.LATE,
-    "late_verification": Deed.VERIFY,
-    "late_record": Deed.LATE,
-    "late_end": Deed.LATE,
-    "expire": Deed.EXPIRE,
+_OPERATIONS = {
+    "initialise": Operation.SEND,
+    "add_partition": Operation.SEND,
+    "produce": Operation.SEND,
+    "end": Operation.SEND,
+    "coordinator_handles": Operation.DELIVER,
+    "leader_appends": Operation.DELIVER,
+    "leader_verifies": Operation.VERIFY,
+    "write_marker": Operation.ITSELF,
+    "complete": Operation.ITSELF,
+    "retry": Operation.REPEAT,
+    "give_up": Operation.GIVE_UP,
+    "lose_response": Operation.LOSE_RESPONSE,
+    "late_init": Operation.LATE,
+    "late_add": Operation.LATE,
+    "late_verification": Operation.VERIFY,
+    "late_record": Operation.LATE,
+    "late_end": Operation.LATE,
+    "expire": Operation.EXPIRE,
 }
 
 _UNMADE = {
@@ -82,7 +82,7 @@ class TransactionsStep(Step[Transactions]):
     """A step of a plan.
 
     Attributes:
-        deed: the operation that executes the step.
+        operation: the operation that executes the step.
         shown: the state of the model that the broker is compared with: `after`, once the coordinator has written all
             markers and completed the transaction.
         request: the request of a producer that is handled in the step, or None.
@@ -90,7 +90,7 @@ class TransactionsStep(Step[Transactions]):
         with_next: whether the broker executes this step together with the next one.
     """
 
-    deed: Deed
+    operation: Operation
     shown: Transactions
     request: Request | None = None
     response: Response | None = None
@@ -99,7 +99,7 @@ class TransactionsStep(Step[Transactions]):
     @property
     def operations(self) -> Iterator[str]:
         """What is done on the broker, as text."""
-        yield self.deed.value
+        yield self.operation.value
 
     @property
     def remark(self) -> str:
@@ -122,7 +122,7 @@ class TransactionsPlan(ReplayPlan[Transactions, TransactionsStep]):
     @property
     def expires(self) -> bool:
         """Whether a transaction times out."""
-        return any(step.deed is Deed.EXPIRE for step in self.steps)
+        return any(step.operation is Operation.EXPIRE for step in self.steps)
 
     @property
     def legend(self) -> str:
@@ -139,25 +139,25 @@ def plan_of(trace: Trace[Transactions], expected: Spec[Transactions] | None = No
         expected: see `followed_in`.
 
     Raises:
-        Unmakeable: if a broker cannot execute a step. The message names the step and the reason.
+        NotExecutable: if a broker cannot execute a step. The message names the step and the reason.
     """
     followed, refused, departs = followed_in(trace, expected)
     for number, step in enumerate(trace.steps, start=1):
-        _deed(number, step.instance)
+        _operation(number, step.instance)
     if followed.states[0].bounds.groups:
-        raise Unmakeable(1, "leadline has no producer that commits the offsets of a consumer group")
+        raise NotExecutable(1, "leadline has no producer that commits the offsets of a consumer group")
     if followed.states[0].protocol.bumps:
-        raise Unmakeable(1, "leadline has no producer for transaction version 2")
+        raise NotExecutable(1, "leadline has no producer for transaction version 2")
     steps = tuple(_merged(_planned(followed)))
     last = followed.states[-1]
     about = trace.about
     if about is not None and about.kind is Kind.INVARIANT and not about(last) and about(settled(followed.spec, last)):
-        raise Unmakeable(len(steps), "the coordinator's next steps end the violation before it can be observed")
+        raise NotExecutable(len(steps), "the coordinator's next steps end the violation before it can be observed")
     tried = None
-    if refused is not None and (deed := _deed(len(steps) + 1, refused)) is not Deed.SEND:
-        if deed is not Deed.LATE:
-            raise Unmakeable(len(steps) + 1, "brokers of this release execute a different step here")
-        tried = TransactionsStep(len(steps) + 1, refused, last, last, deed, settled(followed.spec, last))
+    if refused is not None and (operation := _operation(len(steps) + 1, refused)) is not Operation.SEND:
+        if operation is not Operation.LATE:
+            raise NotExecutable(len(steps) + 1, "brokers of this release execute a different step here")
+        tried = TransactionsStep(len(steps) + 1, refused, last, last, operation, settled(followed.spec, last))
     return TransactionsPlan(steps, followed.states[0], tried, departs, followed, (BROKER,))
 
 
@@ -175,35 +175,40 @@ def settled(spec: Spec[Transactions], state: Transactions) -> Transactions:
 def _planned(trace: Trace[Transactions]) -> Iterable[TransactionsStep]:
     spec = trace.spec
     for number, step in enumerate(trace.steps, start=1):
-        deed = _deed(number, step.instance)
+        operation = _operation(number, step.instance)
         shown = settled(spec, step.after)
-        if deed is not Deed.ITSELF:
+        if operation is not Operation.ITSELF:
             earlier = spec.take(step.instance, settled(spec, step.before))
             if shown not in [settled(spec, state) for state in earlier]:
-                raise Unmakeable(number, "it is between a decision of the coordinator and the writing of the markers")
-        planned = TransactionsStep(number, step.instance, step.before, step.after, deed, shown)
+                raise NotExecutable(
+                    number, "it is between a decision of the coordinator and the writing of the markers"
+                )
+        planned = TransactionsStep(number, step.instance, step.before, step.after, operation, shown)
         yield _with_messages(planned)
 
 
-def _deed(number: int, instance: ActionInstance[Transactions]) -> Deed:
+def _operation(number: int, instance: ActionInstance[Transactions]) -> Operation:
     name = instance.action.name
-    if name not in _DEEDS:
-        raise Unmakeable(number, _UNMADE[name])
-    return _DEEDS[name]
+    if name not in _OPERATIONS:
+        raise NotExecutable(number, _UNMADE[name])
+    return _OPERATIONS[name]
 
 
 def _with_messages(step: TransactionsStep) -> TransactionsStep:
     """Return the step with the request that it handles, and with the response to the producer."""
-    if step.deed is Deed.LATE:
+    if step.operation is Operation.LATE:
         (request,) = [each for each, count in step.before.late.items() if step.after.late[each] < count]
         return attrs.evolve(step, request=request)
-    if step.deed in (Deed.DELIVER, Deed.LOSE_RESPONSE, Deed.VERIFY) and "producer" in step.instance.arguments:
+    if (
+        step.operation in (Operation.DELIVER, Operation.LOSE_RESPONSE, Operation.VERIFY)
+        and "producer" in step.instance.arguments
+    ):
         sent = step.before.producers[step.producer].request
         assert sent is not None
         answer = handled(step.before, sent)
         response = None if answer is None else answer[1]
-        if step.deed is Deed.VERIFY and step.after.producers[step.producer].request is None:
-            return attrs.evolve(step, deed=Deed.DELIVER, request=sent, response=_refusal(step))
+        if step.operation is Operation.VERIFY and step.after.producers[step.producer].request is None:
+            return attrs.evolve(step, operation=Operation.DELIVER, request=sent, response=_refusal(step))
         return attrs.evolve(step, request=sent, response=response)
     return step
 
@@ -220,10 +225,12 @@ def _merged(steps: Iterable[TransactionsStep]) -> Iterable[TransactionsStep]:
     """Mark the steps in which the broker asks the coordinator. The broker executes them together with the next step."""
     for step, following in itertools.pairwise([*steps, None]):
         assert step is not None
-        if step.deed is Deed.VERIFY:
+        if step.operation is Operation.VERIFY:
             name = {"leader_verifies": "leader_appends", "late_verification": "late_record"}[step.instance.action.name]
             if following is None or following.instance.action.name != name or not _same(step, following):
-                raise Unmakeable(step.number, "the broker appends the record as soon as its coordinator has answered")
+                raise NotExecutable(
+                    step.number, "the broker appends the record as soon as its coordinator has answered"
+                )
             yield attrs.evolve(step, with_next=True)
         else:
             yield step

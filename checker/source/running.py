@@ -1,7 +1,7 @@
 """Runs a predicate block by block.
 
-The module `explain` runs it on real states. `leadline.checker.observing.apart` runs it on lazy states, where each block
-records what it reads.
+The module `explain` runs it on real states. `leadline.checker.observing.divided_predicate` runs it on lazy states,
+where each block records what it reads.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ ZOOKEEPER = "zookeeper"
 """ZooKeeper as the sender or receiver of a frame."""
 
 
-class Deed(enum.Enum):
+class Operation(enum.Enum):
     """An operation by which a driver causes a step."""
 
     DELETE_NODE = "an operator deletes /controller"
@@ -40,7 +40,7 @@ class OnTheWire:
         unmade: the reason why a driver cannot execute the step, or an empty string if it can.
     """
 
-    does: tuple[Deed, ...] = ()
+    does: tuple[Operation, ...] = ()
     passes: tuple[FrameKind, ...] = ()
     holds: tuple[FrameKind, ...] = ()
     alone: bool = False
@@ -89,8 +89,8 @@ ON_THE_WIRE: dict[str, OnTheWire] = {
     "complete": _REASSIGNS,
     "remove_replicas": _REASSIGNS,
     "write_replicas": _REASSIGNS,
-    "restart": OnTheWire(does=(Deed.START,)),
-    "register": OnTheWire(does=(Deed.RESUME_SESSION,)),
+    "restart": OnTheWire(does=(Operation.START,)),
+    "register": OnTheWire(does=(Operation.RESUME_SESSION,)),
     "reassign": _REASSIGNS,
     "cancel": _REASSIGNS,
     "override": _REASSIGNS,
@@ -100,10 +100,10 @@ ON_THE_WIRE: dict[str, OnTheWire] = {
     "stop": _SHUTS_DOWN,
     "deliver_unanswered": OnTheWire(unmade="the driver does not break the connections of controllers"),
     "lose_election": OnTheWire(unmade="the driver does not break the connections of controllers to ZooKeeper"),
-    "controller_session_expires": OnTheWire(does=(Deed.DELETE_NODE,)),
-    "controller_dies": OnTheWire(does=(Deed.KILL,)),
-    "broker_session_expires": OnTheWire(does=(Deed.END_SESSION,)),
-    "broker_dies": OnTheWire(does=(Deed.KILL,)),
+    "controller_session_expires": OnTheWire(does=(Operation.DELETE_NODE,)),
+    "controller_dies": OnTheWire(does=(Operation.KILL,)),
+    "broker_session_expires": OnTheWire(does=(Operation.END_SESSION,)),
+    "broker_dies": OnTheWire(does=(Operation.KILL,)),
     "broker_loses_tail": _WITH_RECORDS,
 }
 """How each action appears, by the name of the action."""

@@ -20,7 +20,7 @@ CONTROLLER = "controller"
 """The controller as the sender or receiver of a frame: a broker elected with ZooKeeper, or the KRaft node."""
 
 
-class Deed(enum.Enum):
+class Operation(enum.Enum):
     """An operation that makes a step happen, such as killing a process, or sending a request as a client."""
 
     PRODUCE = "a client produces a record"
@@ -82,7 +82,7 @@ class OnTheWire:
     """
 
     passes: tuple[FrameKind, ...] = ()
-    does: tuple[Deed, ...] = ()
+    does: tuple[Operation, ...] = ()
     leaves: tuple[FrameKind, ...] = ()
     loses: bool = False
     within: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ _ASSIGN = FrameKind("AssignReplicasToDirs", True, "broker", CONTROLLER)
 
 _EXITS = OnTheWire(
     passes=(_FETCHED, attrs.evolve(_SHUT_DOWN, target="follower")),
-    does=(Deed.WAIT_FOR_EXIT,),
+    does=(Operation.WAIT_FOR_EXIT,),
 )
 """A follower that exits when it handles a fetch response (KAFKA-3410). The exit begins with a controlled shutdown."""
 
@@ -126,7 +126,7 @@ _LATE = "a request that outlives its connection is handled inside the leader, at
 _STARTS = "the driver does not delete records"
 
 ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
-    "produce": OnTheWire(does=(Deed.PRODUCE,)),
+    "produce": OnTheWire(does=(Operation.PRODUCE,)),
     "handle_fetch": OnTheWire(passes=(_FETCH,), leaves=(_FETCHED,)),
     "park_fetch": OnTheWire(passes=(_FETCH, _FETCHED), leaves=(_FETCH,)),
     "handle_fetch_response": OnTheWire(passes=(_FETCHED,), leaves=(_FETCH,)),
@@ -135,43 +135,43 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
     "handle_epoch_response": OnTheWire(passes=(_EPOCH,), leaves=(_FETCH,)),
     "become_leader": _LEARNS,
     "become_follower": _LEARNS,
-    "shrink_isr": OnTheWire(does=(Deed.WAIT_FOR_LAG,), leaves=(_PROPOSE,)),
+    "shrink_isr": OnTheWire(does=(Operation.WAIT_FOR_LAG,), leaves=(_PROPOSE,)),
     "falls_behind": OnTheWire(unmade="the driver does not know for which followers a leader waits (KAFKA-4485)"),
     "handle_alter_partition": OnTheWire(passes=(_PROPOSE,), leaves=(_PROPOSED,)),
     "hear_isr": OnTheWire(passes=(_PROPOSED,)),
-    "controller_notices_failure": OnTheWire(does=(Deed.END_SESSION,)),
-    "controller_elects": OnTheWire(does=(Deed.ELECT_PREFERRED,)),
+    "controller_notices_failure": OnTheWire(does=(Operation.END_SESSION,)),
+    "controller_elects": OnTheWire(does=(Operation.ELECT_PREFERRED,)),
     "controller_elects_uncleanly": OnTheWire(within=_NOTICED),
-    "operator_elects_uncleanly": OnTheWire(does=(Deed.ELECT_UNCLEANLY,)),
-    "restart": OnTheWire(does=(Deed.START,)),
-    "restart_as": OnTheWire(does=(Deed.START,)),
-    "controller_becomes": OnTheWire(does=(Deed.MOVE_CONTROLLER,)),
-    "change_level": OnTheWire(does=(Deed.CHANGE_FEATURE,)),
+    "operator_elects_uncleanly": OnTheWire(does=(Operation.ELECT_UNCLEANLY,)),
+    "restart": OnTheWire(does=(Operation.START,)),
+    "restart_as": OnTheWire(does=(Operation.START,)),
+    "controller_becomes": OnTheWire(does=(Operation.MOVE_CONTROLLER,)),
+    "change_level": OnTheWire(does=(Operation.CHANGE_FEATURE,)),
     "apply_level": OnTheWire(passes=(_METADATA,)),
-    "session_expires": OnTheWire(does=(Deed.HOLD_SESSION, Deed.END_SESSION)),
-    "session_resumes": OnTheWire(does=(Deed.RESUME_SESSION,)),
+    "session_expires": OnTheWire(does=(Operation.HOLD_SESSION, Operation.END_SESSION)),
+    "session_resumes": OnTheWire(does=(Operation.RESUME_SESSION,)),
     "begin_shutdown": {
-        ZOOKEEPER: OnTheWire(does=(Deed.TERMINATE,), leaves=(_SHUT_DOWN,)),
-        KRAFT: OnTheWire(does=(Deed.TERMINATE,)),
+        ZOOKEEPER: OnTheWire(does=(Operation.TERMINATE,), leaves=(_SHUT_DOWN,)),
+        KRAFT: OnTheWire(does=(Operation.TERMINATE,)),
     },
     "stop": {
-        ZOOKEEPER: OnTheWire(does=(Deed.WAIT_FOR_EXIT,), passes=(_SHUT_DOWN,)),
-        KRAFT: OnTheWire(passes=(_SHUT_DOWN_NOW,), does=(Deed.WAIT_FOR_EXIT,)),
+        ZOOKEEPER: OnTheWire(does=(Operation.WAIT_FOR_EXIT,), passes=(_SHUT_DOWN,)),
+        KRAFT: OnTheWire(passes=(_SHUT_DOWN_NOW,), does=(Operation.WAIT_FOR_EXIT,)),
     },
     "truncate_late": OnTheWire(
         unmade="a broker becomes leader while its fetcher handles a response, which no frame shows"
     ),
     "hear_old_answer": OnTheWire(unmade="the driver gives a leader its answers before it begins another epoch"),
     "update_min_insync_replicas": OnTheWire(unmade="in the model, the setting has the same value before and after"),
-    "raise_min_insync_replicas": OnTheWire(does=(Deed.RAISE_MIN_ISR,)),
+    "raise_min_insync_replicas": OnTheWire(does=(Operation.RAISE_MIN_ISR,)),
     "apply_setting": OnTheWire(passes=(_METADATA,)),
     "apply_record": _READS_METADATA,
     "delete_replica": OnTheWire(passes=(_METADATA,), loses=True),
-    "reassign": OnTheWire(does=(Deed.REASSIGN,)),
-    "cancel_reassignment": OnTheWire(does=(Deed.CANCEL,)),
+    "reassign": OnTheWire(does=(Operation.REASSIGN,)),
+    "cancel_reassignment": OnTheWire(does=(Operation.CANCEL,)),
     "directory_fails": OnTheWire(unmade="the driver makes no disk fail"),
-    "directory_removed": OnTheWire(does=(Deed.REMOVE_DIRECTORY,)),
-    "directory_replaced": OnTheWire(does=(Deed.REPLACE_DIRECTORY,)),
+    "directory_removed": OnTheWire(does=(Operation.REMOVE_DIRECTORY,)),
+    "directory_replaced": OnTheWire(does=(Operation.REPLACE_DIRECTORY,)),
     "assign_directory": OnTheWire(passes=(_ASSIGN,)),
     "delete_records": OnTheWire(unmade=_STARTS),
     "answer_deletion": OnTheWire(unmade=_STARTS),
@@ -183,9 +183,9 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
     ),
     "delay_fetch": OnTheWire(unmade=_LATE),
     "handle_late_fetch": OnTheWire(unmade=_LATE),
-    "crash": OnTheWire(does=(Deed.KILL, Deed.SET_CHECKPOINT), loses=True),
-    "crash_after_append": OnTheWire(passes=(_FETCHED,), does=(Deed.KILL, Deed.SET_CHECKPOINT), loses=True),
-    "crash_losing_tail": OnTheWire(does=(Deed.KILL, Deed.CUT_LOG, Deed.SET_CHECKPOINT), loses=True),
+    "crash": OnTheWire(does=(Operation.KILL, Operation.SET_CHECKPOINT), loses=True),
+    "crash_after_append": OnTheWire(passes=(_FETCHED,), does=(Operation.KILL, Operation.SET_CHECKPOINT), loses=True),
+    "crash_losing_tail": OnTheWire(does=(Operation.KILL, Operation.CUT_LOG, Operation.SET_CHECKPOINT), loses=True),
 }
 """How each action appears, by the name of the action, and by the kind of controller if the kinds differ."""
 

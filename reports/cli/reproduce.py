@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from leadline.brokers.errors import Unmakeable
+from leadline.brokers.errors import NotExecutable
 from leadline.brokers.folder import run_folder
 from leadline.brokers.releases import broker_release, mixed_release, releases
 from leadline.brokers.reproduction import Judgement
@@ -120,7 +120,7 @@ def reproduce(
     with only_the_result_on_stdout(files.only_a_report):
         try:
             schedules = schedules_of(archive, bug, affected, fixed, counterexample)
-        except Unmakeable as error:
+        except NotExecutable as error:
             say(f"{bug.ticket}: {visible(str(error))}")
             return INCOMPLETE
         if only_plan:
@@ -172,7 +172,7 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> tuple[int, str
     release = mixed_release(name)
     try:
         plan = plan_on(trace, release)
-    except Unmakeable as error:
+    except NotExecutable as error:
         say(visible(str(error)))
         return INCOMPLETE, str(error)
     out = console()

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from leadline.checker.drawing import Event, Message, Row
-from leadline.checker.engines.learning.causes import Cause, causes
+from leadline.checker.engines.learning.causal_slice import Cause, causes
 from leadline.checker.liveness.recheck import neglected
 from leadline.checker.properties import Kind
 from leadline.checker.support.escapes import visible

@@ -200,7 +200,7 @@ def test_a_broker_that_does_not_come_up_says_why(tmp_path: Path) -> None:
 def test_a_broker_that_says_nothing_is_given_up(tmp_path: Path) -> None:
     with (
         mock.patch("leadline.brokers.cluster.START_SECONDS", 1),
-        mock.patch("leadline.brokers.cluster.pace", return_value=1.0),
+        mock.patch("leadline.brokers.cluster.timeout_scale", return_value=1.0),
         cluster(tmp_path, per_broker={1: {"silent": "true"}}) as running,
         pytest.raises(BrokerError, match=r"broker 1 of Kafka 4\.1\.1 was not ready after 1 seconds: .*unfenced"),
     ):

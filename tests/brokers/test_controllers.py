@@ -8,11 +8,11 @@ from unittest import mock
 import pytest
 
 from leadline.brokers.control import plan, schedule
+from leadline.brokers.control.observed_state import SeenRequest, differences, observed_state
 from leadline.brokers.control.plan import ControlPlan, plan_of
 from leadline.brokers.control.schedule import schedule_of
-from leadline.brokers.control.sight import SeenRequest, differences, sight_of
 from leadline.brokers.control.stage import error_in, is_about, state_in
-from leadline.brokers.errors import Unmakeable
+from leadline.brokers.errors import NotExecutable
 from leadline.brokers.plans import AnyPlan
 from leadline.checker.errors import LeadlineError
 from leadline.model.control.actions import ACTIONS
@@ -95,27 +95,27 @@ def test_what_no_release_of_the_family_shows() -> None:
 
 def test_a_bug_that_needs_records_is_not_made() -> None:
     spec: Any = load_spec("control/2.6").with_bounds({"lossy_crashes": 1, "crashes": 0, "records": 1, "failovers": 0})
-    with pytest.raises(Unmakeable, match="does not hold back replication"):
+    with pytest.raises(NotExecutable, match="does not hold back replication"):
         schedule_of(spec.with_properties(["log_matching"]))
 
 
 def test_a_search_for_a_plan_ends_at_its_limit() -> None:
     spec: Any = load_spec("control/2.1").with_bounds({"records": 0}).with_properties(["agreed_at_rest"])
-    with mock.patch.object(schedule, "MOST_STATES", 2), pytest.raises(Unmakeable, match="within 2 states"):
+    with mock.patch.object(schedule, "MOST_STATES", 2), pytest.raises(NotExecutable, match="within 2 states"):
         schedule_of(spec)
-    with mock.patch.object(plan, "MOST_STATES", 2), pytest.raises(Unmakeable, match="to more than 2 states"):
+    with mock.patch.object(plan, "MOST_STATES", 2), pytest.raises(NotExecutable, match="to more than 2 states"):
         plan_of(schedules("KIP-380").plan.trace)
 
 
 def test_the_differences_between_brokers_and_the_model() -> None:
     plan = made(schedules("KAFKA-6082").plan)
-    one, other = sight_of(plan.steps[-1].before), sight_of(plan.start)
+    one, other = observed_state(plan.steps[-1].before), observed_state(plan.start)
     assert differences(one, one) == []
     assert differences(one, other)[0].startswith(
         "ZooKeeper: leader 0, epoch 0, ISR 0 1, written by c1; controller 0, c1"
     )
     sent = next(step.after for step in plan.steps if step.instance.action.name == "act_on_brokers")
-    assert sight_of(sent).brokers[1].requests == (SeenRequest(1, 1, 1, frozenset({1})), None)
+    assert observed_state(sent).brokers[1].requests == (SeenRequest(1, 1, 1, frozenset({1})), None)
 
 
 def test_a_plan_without_a_property_at_rest_has_no_rest() -> None:

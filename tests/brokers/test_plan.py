@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 import pytest
 
+from leadline.brokers.driver.observed_state import differences, observed_state
 from leadline.brokers.driver.plan import Plan, plan_of
 from leadline.brokers.driver.schedule import schedule_of
-from leadline.brokers.driver.sight import differences, sight_of
-from leadline.brokers.errors import Unmakeable
+from leadline.brokers.errors import NotExecutable
 from leadline.brokers.releases import mixed_release
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
@@ -19,7 +19,7 @@ from leadline.checker.trace import Trace
 from leadline.model.kafka import rolls
 from leadline.model.kafka.actions import ACTIONS
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, column_of
-from leadline.model.kafka.wire import ON_THE_WIRE, Deed, on_the_wire
+from leadline.model.kafka.wire import ON_THE_WIRE, Operation, on_the_wire
 from leadline.reports.kafka.broker_runs import counterexamples
 from leadline.reports.kafka.broker_runs.schedules import bug_of, plan_on
 from leadline.reports.kafka.bugs import read_archive
@@ -121,7 +121,7 @@ def test_traces_of_the_archive_are_planned(ticket: str) -> None:
 @pytest.mark.parametrize("ticket", NOT_MADE)
 def test_a_step_that_cannot_be_made_is_named(ticket: str) -> None:
     trace = counterexample(ticket)
-    with pytest.raises(Unmakeable, match=NOT_MADE[ticket]):
+    with pytest.raises(NotExecutable, match=NOT_MADE[ticket]):
         plan_of(trace, controller_of(trace.spec))
 
 
@@ -132,7 +132,7 @@ def test_random_behaviours_are_planned_or_refused_with_a_reason(name: str) -> No
         trace = walk(name, seed, brokers=3, max_epoch=4, crashes=2, session_expiries=1, isr_shrinks=1)
         try:
             check(plan_of(trace, controller_of(trace.spec)), trace)
-        except Unmakeable as error:
+        except NotExecutable as error:
             refused.append(error)
     assert len(refused) < walks
     assert all(error.reason and 1 <= error.step <= 60 for error in refused)
@@ -171,7 +171,7 @@ def test_a_broker_refuses_requests_that_were_sent_before_its_session() -> None:
 def test_a_broker_that_exits_is_followed_to_the_end_of_its_process() -> None:
     step = plan_of(counterexample("KAFKA-3410"), ZOOKEEPER).steps[-1]
     assert step.instance.action.name == "handle_fetch_response"
-    assert step.wire.does == (Deed.WAIT_FOR_EXIT,)
+    assert step.wire.does == (Operation.WAIT_FOR_EXIT,)
     assert not step.wire.leaves
 
 
@@ -253,7 +253,7 @@ def test_the_model_does_not_elect_a_dead_broker_and_a_controller_would(spec: str
     unnoticed = "crash(broker=1)", "session_expires(broker=0)"
     noticed = "crash(broker=1)", "controller_notices_failure(broker=1)", "crash(broker=0)"
     of_release = load_spec(spec).with_bounds(bounds)
-    with pytest.raises(Unmakeable, match="has not noticed that broker 1 is down, and elects it"):
+    with pytest.raises(NotExecutable, match="has not noticed that broker 1 is down, and elects it"):
         plan_of(taken(of_release, *unnoticed), controller)
     assert plan_of(taken(of_release, *noticed, "controller_notices_failure(broker=0)"), controller)
 
@@ -266,7 +266,7 @@ def test_a_controller_elects_uncleanly_in_the_decision_in_which_the_leader_is_lo
     lost += "crash(broker=0)", "controller_notices_failure(broker=0)"
     spec = load_spec("kafka/0.10.2").with_bounds(bounds)
     assert plan_of(taken(spec, *lost, "controller_elects_uncleanly(broker=1)"), ZOOKEEPER)
-    with pytest.raises(Unmakeable, match="the controller elects broker 1 at once"):
+    with pytest.raises(NotExecutable, match="the controller elects broker 1 at once"):
         plan_of(taken(spec, *lost, "restart(broker=2)", "controller_elects_uncleanly(broker=2)"), ZOOKEEPER)
 
 
@@ -295,7 +295,7 @@ def test_a_leader_removes_all_lagging_followers_at_once() -> None:
     steps = plan_of(shrinks, ZOOKEEPER).steps
     assert [step.instance.action.name for step in steps] == ["produce", "shrink_isr", "shrink_isr", "produce"]
     assert [step.with_next for step in steps] == [False, True, False, False]
-    with pytest.raises(Unmakeable, match="broker 0 also removes broker 1, which lags as well"):
+    with pytest.raises(NotExecutable, match="broker 0 also removes broker 1, which lags as well"):
         plan_of(taken(load_spec("kafka/3.9").with_bounds(bounds), *kept), KRAFT)
 
 
@@ -312,17 +312,19 @@ def test_a_slow_step_before_a_shrink_lengthens_the_lag() -> None:
     plan = plan_of(counterexample("KAFKA-15495"), KRAFT)
     assert set(plan.lag_seconds) == {0}
     assert plan.lag_seconds[0] > 2
-    assert any(Deed.WAIT_FOR_LAG in step.wire.does for step in plan.steps)
+    assert any(Operation.WAIT_FOR_LAG in step.wire.does for step in plan.steps)
 
 
 def test_what_is_seen_of_equal_states_does_not_differ() -> None:
     trace = walk("kafka/2.8", 3)
-    sights = [sight_of(state) for state in trace.states]
-    assert not any(differences(sight, sight) for sight in sights)
+    observations = [observed_state(state) for state in trace.states]
+    assert not any(differences(observed, observed) for observed in observations)
     for before, after in zip(trace.states, trace.states[1:], strict=False):
         logs = [[replica.log for replica in state.replicas] for state in (before, after)]
         if logs[0] != logs[1]:
-            assert any("the log of broker" in each for each in differences(sight_of(before), sight_of(after)))
+            assert any(
+                "the log of broker" in each for each in differences(observed_state(before), observed_state(after))
+            )
 
 
 def taken(spec: Spec[Any], *names: str) -> Trace[Any]:
@@ -350,5 +352,5 @@ def test_a_follower_that_falls_behind_cannot_be_made() -> None:
     steps = ("crash(broker=0)", "controller_notices_failure(broker=0)", "become_leader(broker=1, epoch=1)")
     more = ("restart(broker=0)", "become_follower(broker=0, epoch=1)", "park_fetch(leader=1, follower=0)")
     trace = taken(load_spec("kafka/2.8"), *steps, *more, "falls_behind(leader=1, follower=0)")
-    with pytest.raises(Unmakeable, match=r"step 7 .*for which followers a leader waits"):
+    with pytest.raises(NotExecutable, match=r"step 7 .*for which followers a leader waits"):
         plan_of(trace, ZOOKEEPER)

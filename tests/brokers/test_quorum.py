@@ -7,11 +7,11 @@ from pathlib import Path
 import attrs
 import pytest
 
-from leadline.brokers.errors import BrokerError, Unmakeable
+from leadline.brokers.errors import BrokerError, NotExecutable
+from leadline.brokers.quorum.observed_state import differences, observed_in, observed_state
 from leadline.brokers.quorum.operations import SENTENCES, UNMADE
 from leadline.brokers.quorum.plan import plan_of
 from leadline.brokers.quorum.process import Controllers
-from leadline.brokers.quorum.sight import differences, sight_in, sight_of
 from leadline.brokers.releases import broker_release
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
@@ -42,9 +42,9 @@ def test_each_action_is_executed_or_says_why_it_cannot_be() -> None:
 
 
 def test_a_trace_that_needs_what_the_classes_do_not_show_is_refused() -> None:
-    with pytest.raises(Unmakeable, match="step 3 cannot be made from outside: what was not flushed is not known"):
+    with pytest.raises(NotExecutable, match="step 3 cannot be made from outside: what was not flushed is not known"):
         plan_of(behaviour("quorum/3.9", (*ELECTION, "lose_power(own=0)"), power_losses=1))
-    with pytest.raises(Unmakeable, match=r"step 1 .*: what a node loses with kraft.version 1 is not compared"):
+    with pytest.raises(NotExecutable, match=r"step 1 .*: what a node loses with kraft.version 1 is not compared"):
         plan_of(behaviour("quorum/3.9", ("replace_disk(own=0)",), dynamic=True, disks=1))
 
 
@@ -54,7 +54,7 @@ def test_two_steps_that_the_classes_make_at_once_are_compared_together() -> None
     assert [step.is_made for step in plan.steps] == [False, False, True]
     assert plan.steps[1].shown == plan.steps[2].after
     assert next(iter(plan.steps[2].operations)) == "the node did it with the step before"
-    with pytest.raises(Unmakeable, match=r"step 2 .*node 0 does not wait here: its next time_out"):
+    with pytest.raises(NotExecutable, match=r"step 2 .*node 0 does not wait here: its next time_out"):
         plan_of(behaviour("quorum/4.0", steps[:2]))
 
 
@@ -144,17 +144,17 @@ VOTED = LED | {"role": "Voted", "leader": -1, "log": [], "file": '{"leaderId": -
 
 
 def test_what_is_seen_is_compared_with_the_model() -> None:
-    model = sight_of(behaviour("quorum/3.8", ELECTION).states[-1])
-    assert differences(model, sight_in({0: LED, 1: VOTED, 2: IDLE}, 3)) == []
-    (told,) = differences(model, sight_in({0: LED | {"told": True}, 1: VOTED, 2: IDLE}, 3))
+    model = observed_state(behaviour("quorum/3.8", ELECTION).states[-1])
+    assert differences(model, observed_in({0: LED, 1: VOTED, 2: IDLE}, 3)) == []
+    (told,) = differences(model, observed_in({0: LED | {"told": True}, 1: VOTED, 2: IDLE}, 3))
     assert told.startswith(
         "node 0: leader, epoch 1, leader 0, file 1 leader 0 vote -, log L0@1, HW 0, announced 0, its"
     )
-    (forgot,) = differences(model, sight_in({0: LED, 1: VOTED | {"file": ""}, 2: IDLE}, 3))
+    (forgot,) = differences(model, observed_in({0: LED, 1: VOTED | {"file": ""}, 2: IDLE}, 3))
     assert "file 0 leader - vote -" in forgot
-    (ended,) = differences(model, sight_in({0: LED, 1: VOTED}, 3))
+    (ended,) = differences(model, observed_in({0: LED, 1: VOTED}, 3))
     assert ended.startswith("node 2: dead; in the model: unattached")
-    (stopped,) = differences(model, sight_in({0: LED, 1: VOTED | {"halted": "IllegalStateException"}, 2: IDLE}, 3))
+    (stopped,) = differences(model, observed_in({0: LED, 1: VOTED | {"halted": "IllegalStateException"}, 2: IDLE}, 3))
     assert stopped.startswith("node 1: halted: IllegalStateException; in the model")
 
 
@@ -162,9 +162,9 @@ def test_what_a_controller_is_told_is_not_compared_while_its_leader_resigns() ->
     """The controller hears of it when its node leaves the role."""
     state = behaviour("quorum/4.0", ()).states[0]
     node = Node(role=LEADER, epoch=1, leader=0, log=(Record(1, 0),), high_watermark=1)
-    assert sight_of(state.with_node(0, node)).nodes[0].told is True
-    assert sight_of(state.with_node(0, attrs.evolve(node, role=RESIGNED))).nodes[0].told is None
-    assert sight_of(state.with_node(0, attrs.evolve(node, role=RESIGNED, restarted=True))).nodes[0].told is False
+    assert observed_state(state.with_node(0, node)).nodes[0].told is True
+    assert observed_state(state.with_node(0, attrs.evolve(node, role=RESIGNED))).nodes[0].told is None
+    assert observed_state(state.with_node(0, attrs.evolve(node, role=RESIGNED, restarted=True))).nodes[0].told is False
 
 
 def started(folder: Path, monkeypatch: pytest.MonkeyPatch, java: int) -> str:

@@ -13,9 +13,9 @@ import attrs
 import pytest
 
 from leadline.brokers.driver.driver import Driver
+from leadline.brokers.driver.observed_state import ObservedState
 from leadline.brokers.driver.plan import plan_of
 from leadline.brokers.driver.replay import Outcome, Replay, replay
-from leadline.brokers.driver.sight import Sight
 from leadline.brokers.releases import mixed_release
 from leadline.checker.engines import explore
 from leadline.checker.spec import Spec
@@ -125,9 +125,9 @@ def test_one_replica_is_enough_for_acks_all_once_the_elr_is_raised(
     shrunk = ("shrink_isr(leader=0, member=1)", "handle_alter_partition(leader=0)", "hear_isr(leader=0)")
     made = replayed(steps(spec, *raised, *shrunk), "4.0.1..4.1.1", tmp_path)
     assert made.is_as_in_model, made.not_made or made.difference
-    sight = made.steps[-1].sight
-    assert isinstance(sight, Sight)
-    seen = sight.replicas[0]
+    observed = made.steps[-1].observed
+    assert isinstance(observed, ObservedState)
+    seen = observed.replicas[0]
     assert (seen.high_watermark, len(seen.log)) == (high_watermark, 1)
 
 
@@ -174,9 +174,9 @@ def test_a_broker_with_another_epoch_cannot_join_the_isr(
     raised = ("change_level(to=new level)", "apply_level(broker=1)", "handle_alter_partition(leader=0)")
     made = replayed(steps(spec_of(mix, **REGISTERED), "produce(leader=0)", *left, *joins, *raised), releases, tmp_path)
     assert made.is_as_in_model, made.not_made or made.difference
-    sight = made.steps[-1].sight
-    assert isinstance(sight, Sight)
-    assert sight.quorum.isr == isr
+    observed = made.steps[-1].observed
+    assert isinstance(observed, ObservedState)
+    assert observed.quorum.isr == isr
 
 
 @pytest.mark.parametrize(

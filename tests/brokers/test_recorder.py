@@ -15,9 +15,9 @@ import pytest
 from leadline.brokers.attribution import sender_of
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame
-from leadline.brokers.hiding import LEFT_OUT, Hiding
 from leadline.brokers.recorder import Address, Recorder, settings
 from leadline.brokers.recording import read_recording
+from leadline.brokers.redaction import LEFT_OUT, Redaction
 from tests.brokers import small_messages as small
 from tests.brokers.test_proxy import HELLO, SECONDS, ping, receive
 from tests.suite.command import call
@@ -78,7 +78,7 @@ def records_of(changed: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_keys_and_values_are_hashed_and_equal_ones_stay_equal() -> None:
-    hides = Hiding()
+    hides = Redaction()
     changed = hides(produced((b"alice", b"secret"), (b"bob", b"secret"), (None, None)))
     assert "alice" not in str(changed)
     assert "secret" not in str(changed)
@@ -91,13 +91,13 @@ def test_keys_and_values_are_hashed_and_equal_ones_stay_equal() -> None:
 
 
 def test_a_hash_cannot_be_found_again_by_hashing_likely_values() -> None:
-    one, other = (records_of(Hiding()(produced((b"alice", None))))[0]["key"] for _ in range(2))
+    one, other = (records_of(Redaction()(produced((b"alice", None))))[0]["key"] for _ in range(2))
     assert one != other
 
 
 @pytest.mark.parametrize("api", ["SaslAuthenticate", "JoinGroup", "DescribeConfigs", "Metadata", "AlterConfigs"])
 def test_what_conformance_does_not_read_is_left_out(api: str) -> None:
-    changed = Hiding()(event(api, {"AuthBytes": b"password"}))
+    changed = Redaction()(event(api, {"AuthBytes": b"password"}))
     assert (changed["body"], changed["undecoded"]) == (None, LEFT_OUT)
     assert changed["api"] == api
 
@@ -107,7 +107,7 @@ def test_credentials_in_the_metadata_log_are_left_out() -> None:
     kept = {"record": "PartitionChangeRecord", "version": 0, "body": {"Leader": 1}}
     records = [{"offset": n, "timestamp": 5, "key": None, "value": value} for n, value in enumerate([record, kept])]
     body = {"Responses": [{"Partitions": [{"Records": {"batches": [{"records": records}]}}]}]}
-    changed = Hiding()(event("Fetch", body, source="controller"))
+    changed = Redaction()(event("Fetch", body, source="controller"))
     hidden, shown = changed["body"]["Responses"][0]["Partitions"][0]["Records"]["batches"][0]["records"]
     assert "alice" not in str(changed)
     assert hidden["value"]["record"] == "UserScramCredentialRecord"
@@ -119,7 +119,7 @@ def test_of_settings_only_what_is_read_is_kept(name: str, is_kept: bool) -> None
     value = {"record": "ConfigRecord", "version": 0, "body": {"Name": name, "Value": "2"}}
     record = {"offset": 7, "timestamp": 0, "key": None, "value": value}
     body = {"Responses": [{"Partitions": [{"Records": {"size": 9, "batches": [{"records": [record]}]}}]}]}
-    changed = Hiding()(event("Fetch", body, source="controller"))
+    changed = Redaction()(event("Fetch", body, source="controller"))
     (kept,) = changed["body"]["Responses"][0]["Partitions"][0]["Records"]["batches"][0]["records"]
     assert kept["value"]["body"] == (value["body"] if is_kept else {})
 
@@ -134,14 +134,14 @@ def test_of_settings_only_what_is_read_is_kept(name: str, is_kept: bool) -> None
     ],
 )
 def test_of_zookeeper_only_partitions_and_registrations_are_kept(path: str, is_kept: bool) -> None:
-    changed = Hiding()(event("setData", {"path": path, "data": b"{}", "version": 1}, target="zookeeper"))
+    changed = Redaction()(event("setData", {"path": path, "data": b"{}", "version": 1}, target="zookeeper"))
     assert (changed["body"] is not None) is is_kept
     many = {"operations": [{"path": path, "data": b"{}"}, {"path": "/brokers/ids/1", "data": b"{}"}]}
-    assert (Hiding()(event("multi", many, target="zookeeper"))["body"] is not None) is is_kept
+    assert (Redaction()(event("multi", many, target="zookeeper"))["body"] is not None) is is_kept
 
 
 def test_a_frame_that_was_not_decoded_stays_as_it_is() -> None:
-    assert Hiding()(event("Fetch", None, undecoded="why"))["undecoded"] == "why"
+    assert Redaction()(event("Fetch", None, undecoded="why"))["undecoded"] == "why"
 
 
 # --- listeners --------------------------------------------------------------------------------------------------------

@@ -9,15 +9,15 @@ import attrs
 import pytest
 from google_crc32c import value as crc32c
 
-from leadline.brokers.errors import Unmakeable
+from leadline.brokers.errors import NotExecutable
 from leadline.brokers.messages.batches import InTransaction, read_batches, write_batch
 from leadline.brokers.messages.fields import signed
 from leadline.brokers.plans import AnyPlan
 from leadline.brokers.releases import broker_release
+from leadline.brokers.transactions.observed_state import differences, observed_state
 from leadline.brokers.transactions.observer import committed, entries
-from leadline.brokers.transactions.plan import Deed, TransactionsPlan, chosen_late, plan_of, settled
+from leadline.brokers.transactions.plan import Operation, TransactionsPlan, chosen_late, plan_of, settled
 from leadline.brokers.transactions.requests import Answer
-from leadline.brokers.transactions.sight import differences, sight_of
 from leadline.checker import invariant
 from leadline.checker.engines import ENGINES
 from leadline.checker.trace import Trace
@@ -67,9 +67,9 @@ def trace_of(name: str, bounds: dict[str, int], about: str) -> Trace[Any]:
 def test_a_late_record_is_held_and_refused_by_the_release_that_asks_the_coordinator() -> None:
     found = schedules("KAFKA-14053")
     assert (found.affected.name, found.control.name) == ("3.5.2", "3.6.2")
-    deeds = [step.deed for step in made(found.plan).steps]
-    assert deeds[3] is Deed.GIVE_UP
-    assert deeds[-2:] == [Deed.ITSELF, Deed.LATE]
+    operations = [step.operation for step in made(found.plan).steps]
+    assert operations[3] is Operation.GIVE_UP
+    assert operations[-2:] == [Operation.ITSELF, Operation.LATE]
     control = made(found.control_plan)
     assert control.departs == len(control.steps) + 1 == 8
     assert control.refused is not None
@@ -85,7 +85,7 @@ def test_a_late_commit_is_the_event_that_the_control_leaves_out() -> None:
     steps = made(found.plan).steps
     assert [step.number for step in steps if step.with_next] == [11]
     assert steps[-2].request == EndTxn(0, "commit", 1)
-    assert not [step for step in made(found.control_plan).steps if step.deed is Deed.LATE]
+    assert not [step for step in made(found.control_plan).steps if step.operation is Operation.LATE]
 
 
 def test_a_producer_that_is_fenced_ends_the_control() -> None:
@@ -113,7 +113,7 @@ def test_releases_are_those_of_transactions() -> None:
 @pytest.mark.parametrize("ticket", [bug.ticket for bug in ARCHIVE.of_family(TRANSACTIONS).bugs])
 def test_every_ticket_is_planned_or_says_why_not(ticket: str) -> None:
     if ticket in NOT_MADE:
-        with pytest.raises(Unmakeable, match=NOT_MADE[ticket]):
+        with pytest.raises(NotExecutable, match=NOT_MADE[ticket]):
             schedules(ticket)
     else:
         assert schedules(ticket).plan.steps
@@ -122,7 +122,7 @@ def test_every_ticket_is_planned_or_says_why_not(ticket: str) -> None:
 def test_the_broker_is_compared_with_what_the_coordinator_does_by_itself() -> None:
     trace = trace_of("txn/2.6", {"partitions": 1, "transactions": 1}, "no_hanging_transaction")
     decided = next(state for state in trace.states if state.coordinator.is_prepared)
-    shown = sight_of(settled(trace.spec, decided))
+    shown = observed_state(settled(trace.spec, decided))
     assert (shown.coordinator, str(shown.partitions[0])) == ("CompleteAbort, epoch 0", "A@0 ¦, LSO 1, HW 1")
 
 
@@ -139,7 +139,7 @@ def test_a_step_between_a_decision_and_its_markers_cannot_be_made() -> None:
     for name in names:
         states.append(spec.take(known[name], states[-1])[0])
     with pytest.raises(
-        Unmakeable, match=r"step 7 .*between a decision of the coordinator and the writing of the markers"
+        NotExecutable, match=r"step 7 .*between a decision of the coordinator and the writing of the markers"
     ):
         plan_of(Trace(spec, states, [known[name] for name in names]))
 
@@ -151,13 +151,13 @@ def test_a_violation_that_the_coordinator_ends_by_itself_cannot_be_observed() ->
 
     spec = attrs.evolve(CATALOG["txn/2.6"].with_bounds({"partitions": 1}), properties=[undecided])
     trace = ENGINES["oracle"](spec).properties[0].traces[0]
-    with pytest.raises(Unmakeable, match="before it can be observed"):
+    with pytest.raises(NotExecutable, match="before it can be observed"):
         plan_of(trace)
 
 
 def test_differences_name_the_partition_and_the_coordinator() -> None:
     trace = trace_of("txn/2.6", {"partitions": 1}, "no_aborted_read")
-    model = sight_of(trace.states[-1])
+    model = observed_state(trace.states[-1])
     assert differences(model, model) == []
     assert differences(model, attrs.evolve(model, coordinator="")) == []
     (told,) = differences(model, attrs.evolve(model, coordinator="Ongoing, epoch 0"))

@@ -44,10 +44,10 @@ def test_actions_only_write_history(column: Column) -> None:
     state = attrs.evolve(beginning(of), next_value=0)
     rng = random.Random(1)
     for name, values, before, _ in walk(of, 30, rng):
-        lived = attrs.evolve(before, exposed=state.exposed, acked=state.acked)
-        after = [without_history(each) for each in of.take(name, lived, *values)]
+        process_events = attrs.evolve(before, exposed=state.exposed, acked=state.acked)
+        after = [without_history(each) for each in of.take(name, process_events, *values)]
         assert after == [without_history(each) for each in of.take(name, without_history(before), *values)]
-        state = next(iter(of.take(name, lived, *values)))
+        state = next(iter(of.take(name, process_events, *values)))
     assert state.acked or state.exposed
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from leadline.brokers.errors import Unmakeable
+from leadline.brokers.errors import NotExecutable
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.durable import replace_file
 from leadline.checker.trace import Trace
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             affected = affected_release(bug, None)
             schedules_of(archive, bug, affected, fixed_release(bug, affected, None), _written)
-        except (Unmakeable, LeadlineError) as error:
+        except (NotExecutable, LeadlineError) as error:
             print(f"{bug.ticket}: {error}", flush=True)
         else:
             print(f"{bug.ticket}: can be made", flush=True)

@@ -21,7 +21,7 @@ from typing import Any
 
 import attrs
 
-from leadline.brokers.errors import Unmakeable
+from leadline.brokers.errors import NotExecutable
 from leadline.brokers.reproduction import Judgement
 from leadline.checker.errors import LeadlineError
 from leadline.checker.trace import Trace
@@ -160,7 +160,7 @@ def _obstacle(archive: Archive, bug: Bug) -> str:
     try:
         affected = affected_release(bug, None)
         schedules_of(archive, bug, affected, fixed_release(bug, affected, None), _known)
-    except (Unmakeable, LeadlineError) as error:
+    except (NotExecutable, LeadlineError) as error:
         return str(error)
     return ""
 

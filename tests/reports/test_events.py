@@ -11,7 +11,7 @@ import pytest
 from leadline.checker import Spec, Trace, action, component, invariant
 from leadline.checker.drawing import Drawing, Event, Row
 from leadline.checker.engines import ENGINES
-from leadline.checker.engines.learning.causes import Cause, causes
+from leadline.checker.engines.learning.causal_slice import Cause, causes
 from leadline.checker.engines.oracle import explore
 from leadline.checker.traces.replay import executed
 from leadline.invariants.catalog import CATALOG

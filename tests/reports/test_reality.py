@@ -11,10 +11,10 @@ import attrs
 import pytest
 from rich.console import Console
 
+from leadline.brokers.driver.observed_state import SeenRecord, SeenReplica, observed_state
 from leadline.brokers.driver.plan import Plan
 from leadline.brokers.driver.reading import Read
 from leadline.brokers.driver.replay import Outcome, Replay
-from leadline.brokers.driver.sight import SeenRecord, SeenReplica, sight_of
 from leadline.brokers.driver.step_report import Attempt, Produced, StepReport
 from leadline.brokers.plans import AnyPlan
 from leadline.brokers.releases import broker_release
@@ -59,11 +59,11 @@ def schedules() -> Schedules:
 
 def as_in_model(plan: AnyPlan, name: str, *, lost: bool = False) -> Replay:
     """A replay in which the brokers did everything as in the model."""
-    steps = tuple(StepReport(step, (f"made step {step.number}",), sight_of(step.after)) for step in plan.steps)
+    steps = tuple(StepReport(step, (f"made step {step.number}",), observed_state(step.after)) for step in plan.steps)
     produced = tuple(Produced(value, 1, "acknowledged at offset 0", 0) for value in (1,))
     reads = (Read(5, 1, (1,), 1), Read(None, 1, () if lost else (1,), 1))
     log = () if lost else (SeenRecord(1, 1),)
-    replicas = tuple(attrs.evolve(each, log=log) for each in sight_of(plan.steps[-1].after).replicas)
+    replicas = tuple(attrs.evolve(each, log=log) for each in observed_state(plan.steps[-1].after).replicas)
     attempt = None if plan.refused is None else Attempt(False, ("nothing came",))
     outcome = Outcome(produced, reads, replicas, "broker 1 leads", 1)
     return Replay(broker_release(name), plan, (), steps, attempt, outcome, 12.5)
@@ -180,7 +180,7 @@ def test_reports_have_what_the_brokers_did(schedules: Schedules) -> None:
     assert told["replays"][0]["steps"][0]["did"] == ["made step 1"]
     story = real_story(replay)
     assert len(story.frames) == len(schedules.plan.trace)
-    assert story.frames[1].rows["broker 0"].columns[COLUMN] == replay.steps[0].sight.columns["broker 0"]
+    assert story.frames[1].rows["broker 0"].columns[COLUMN] == replay.steps[0].observed.columns["broker 0"]
     text = reproduction_page(report)
     assert COLUMN in text
     assert "made step 1" in text

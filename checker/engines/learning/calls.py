@@ -21,8 +21,8 @@ from leadline.checker.content import content
 from leadline.checker.engines.purity import BY_IDENTITY, Purity, fresh
 from leadline.checker.engines.verdicts import predicate, verdict
 from leadline.checker.errors import SpecError
-from leadline.checker.observing.apart import Divided, Position, Run
 from leadline.checker.observing.constructs import Construct
+from leadline.checker.observing.divided_predicate import DividedPredicate, Position, Run
 from leadline.checker.observing.filters import are_off
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import differ, make_lazy
@@ -173,7 +173,7 @@ class Caller(Generic[S]):
             self.lowered_by[tree] = self._in_function(tree, Construct("a result that differed from what was learned"))
         self.apart = [False] * len(self._reach)
         self.seconds = [0.0] * len(self._reach)
-        self._divided: dict[int, Divided | None] = {}
+        self._divided: dict[int, DividedPredicate | None] = {}
         self.whole_because: dict[int, Construct] = {}
         self._classes = layout.classes()
         self.purity = purity or Purity(spec, tuning)
@@ -291,7 +291,7 @@ class Caller(Generic[S]):
                 raise Whole("")  # whether a state is at rest is no part of the predicate
             if changed := self._reach[tree].lasting:
                 raise Whole(changed)
-            self._divided[tree] = Divided(function, given)
+            self._divided[tree] = DividedPredicate(function, given)
         except Whole as error:
             self._remains_whole(tree, error)
         self.apart[tree] = self._divided[tree] is not None

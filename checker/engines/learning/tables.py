@@ -25,8 +25,8 @@ from leadline.checker.engines.learning.restart import NO_ADJUSTMENTS, Adjustment
 from leadline.checker.engines.learning.symmetric_calls import SymmetricCaller
 from leadline.checker.engines.learning.trees import JUMP, NOT_SHOWN, SHOWN
 from leadline.checker.engines.purity import Purity
-from leadline.checker.observing.apart import Position
 from leadline.checker.observing.constructs import Construct
+from leadline.checker.observing.divided_predicate import Position
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.observing.recording import Precision

@@ -78,7 +78,7 @@ def _step(report: StepReport) -> dict[str, Any]:
         "action": repr(report.step.instance),
         "sentence": report.step.sentence,
         "did": list(report.did),
-        "seen": report.sight.as_object,
+        "seen": report.observed.as_object,
         "differences": list(report.differences),
         "not_made": report.not_made,
         "seconds": round(report.seconds, 3),

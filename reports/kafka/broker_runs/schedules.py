@@ -146,7 +146,7 @@ def schedules_of(
         search: a function that returns the counterexample for a search.
 
     Raises:
-        Unmakeable: if real brokers cannot execute a step.
+        NotExecutable: if real brokers cannot execute a step.
         LeadlineError: if the bug violates a liveness property, or if the counterexample does not violate the property
             in the spec of the affected release.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from leadline.brokers.driver.replay import Replay
-from leadline.brokers.driver.step_report import AnySight, StepReport
+from leadline.brokers.driver.step_report import AnyObserved, StepReport
 from leadline.brokers.reproduction import Judgement
 from leadline.checker.drawing import Row
 from leadline.checker.support.escapes import visible
@@ -42,15 +42,15 @@ def real_story(replay: Replay, violated: str = "") -> Story:
 
 
 def _with_reality(report: StepReport, frame: Frame, before: Frame) -> Frame:
-    rows = {name: _row(name, row, report.sight) for name, row in frame.rows.items()}
+    rows = {name: _row(name, row, report.observed) for name, row in frame.rows.items()}
     told = [*report.did, *report.differences, report.not_made]
     rows[DEEDS] = Row(columns={COLUMN: "; ".join(filter(None, told))})
     return attrs.evolve(frame, rows=rows, changed=frame.changed | _changed(rows, before.rows))
 
 
-def _row(name: str, row: Row, sight: AnySight) -> Row:
+def _row(name: str, row: Row, observed: AnyObserved) -> Row:
     """Add the observed state of a part of the cluster to its row. Return other rows unchanged."""
-    seen = sight.columns
+    seen = observed.columns
     return attrs.evolve(row, columns={**row.columns, COLUMN: seen[name]}) if name in seen else row
 
 

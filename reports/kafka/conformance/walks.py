@@ -18,7 +18,7 @@ import attrs
 from leadline.brokers.chaos import chaos
 from leadline.brokers.driver.plan import Plan, plan_of
 from leadline.brokers.driver.replay import Listener
-from leadline.brokers.errors import Unmakeable
+from leadline.brokers.errors import NotExecutable
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.checker.conformance import Limits
@@ -138,7 +138,7 @@ def _longest_plan(trace: Trace[Any], controller: str) -> Plan | None:
     for length in range(len(trace.instances), FEWEST_STEPS - 1, -1):
         try:
             return plan_of(Trace(trace.spec, trace.states[: length + 1], trace.instances[:length]), controller)
-        except Unmakeable:
+        except NotExecutable:
             continue
     return None
 

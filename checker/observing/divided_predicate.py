@@ -57,7 +57,7 @@ class Run:
     gave: bool
 
 
-class Divided:
+class DividedPredicate:
     """A predicate that is divided into blocks.
 
     Parameters:
@@ -129,7 +129,7 @@ class Divided:
 
 
 class _Running(Runner):
-    """A recorded call. For the parameters that `Runner` does not have, see `Divided.run`."""
+    """A recorded call. For the parameters that `Runner` does not have, see `DividedPredicate.run`."""
 
     def __init__(
         self,

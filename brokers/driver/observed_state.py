@@ -77,7 +77,7 @@ class SeenQuorum:
 
 
 @attrs.frozen
-class Sight:
+class ObservedState:
     """The observable part of a state: the controller's decision, and the replicas, indexed by broker."""
 
     quorum: SeenQuorum
@@ -99,10 +99,10 @@ class Sight:
         return {"controller": str(self.quorum), "replicas": replicas}
 
 
-def sight_of(state: Partition) -> Sight:
+def observed_state(state: Partition) -> ObservedState:
     """Return the observable part of a model state."""
     quorum = state.quorum
-    return Sight(
+    return ObservedState(
         SeenQuorum(quorum.leader, quorum.epoch, quorum.isr, quorum.elr, _seen_assignment(state)),
         tuple(_seen(state, broker) for broker in range(len(state.replicas))),
     )
@@ -133,7 +133,7 @@ def _seen(state: Partition, broker: int) -> SeenReplica:
     )
 
 
-def differences(model: Sight, real: Sight) -> list[str]:
+def differences(model: ObservedState, real: ObservedState) -> list[str]:
     """Return a sentence for each difference between real brokers and the model."""
     return [*_quorum_differences(model.quorum, real.quorum), *_replica_differences(model, real)]
 
@@ -147,7 +147,7 @@ def _quorum_differences(model: SeenQuorum, real: SeenQuorum) -> Iterator[str]:
         yield f"the controller: {real}; in the model: {model}"
 
 
-def _replica_differences(model: Sight, real: Sight) -> Iterator[str]:
+def _replica_differences(model: ObservedState, real: ObservedState) -> Iterator[str]:
     for broker, (own, other) in enumerate(zip(model.replicas, real.replicas, strict=True)):
         if own.up != other.up:
             yield f"broker {broker} is {_running(other.up)}; in the model it is {_running(own.up)}"

@@ -1,4 +1,4 @@
-"""Perform the deeds of a step. A deed is a client request, or an operation on a process, a disk or a session."""
+"""Perform the operations of a step, such as a client's request, or the start of a process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leadline.brokers.driver.schedule import keeps_up, obeys_late_requests
 from leadline.brokers.driver.sessions import Sessions
 from leadline.brokers.driver.stage import MIN_ISR, TOPIC, Stage
 from leadline.brokers.driver.step_report import Produced
-from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until
+from leadline.brokers.driver.waiting import POLL_SECONDS, StepFailed, until
 from leadline.brokers.frame import Rule
 from leadline.brokers.pending import Pending, Refused, Unanswered
 from leadline.brokers.ports import Node
@@ -27,7 +27,7 @@ from leadline.brokers.traffic import Hold
 from leadline.model.disk.text import HIGH_WATERMARKS
 from leadline.model.kafka.messages import FetchResponse
 from leadline.model.kafka.rolls import NEW_LEVEL, OLD_FEATURES
-from leadline.model.kafka.wire import Deed
+from leadline.model.kafka.wire import Operation
 from leadline.model.quorum import NO_EPOCH
 
 _CONTROLLER_SECONDS = 2.0
@@ -38,14 +38,14 @@ _FIRST_WITH_ELECT_LEADERS = (2, 2)
 _FIRST_WITH_UNCLEAN_ELECTIONS = (2, 4)
 
 
-class Deeds:
-    """Performs the deeds of steps on real brokers. A deed is a client request, or an operation on a process, a disk or
-    a session.
+class Operations:
+    """Performs the operations of steps on real brokers: client requests, and what is done to a process, a disk or a
+    session.
 
     Parameters:
         stage: the cluster and its proxies.
         observer: the observer of the brokers, which also records which of them are down.
-        did: a list to which a line is added for each deed.
+        did: a list to which a line is added for each operation.
     """
 
     def __init__(self, stage: Stage, observer: Observer, did: list[str]) -> None:
@@ -54,43 +54,43 @@ class Deeds:
         self._shutting_down: set[int] = set()
         self._threads = ThreadPoolExecutor(thread_name_prefix="driver")
         self._sessions = Sessions(stage, self._threads)
-        self._deeds: dict[Deed, Callable[[PlannedStep, float], None]] = {
-            Deed.PRODUCE: self._produce,
-            Deed.KILL: self._kill,
-            Deed.CUT_LOG: self._cut_log,
-            Deed.SET_CHECKPOINT: self._set_checkpoint,
-            Deed.START: self._start,
-            Deed.TERMINATE: self._terminate,
-            Deed.WAIT_FOR_EXIT: self._wait_for_exit,
-            Deed.END_SESSION: self._end_session,
-            Deed.HOLD_SESSION: self._hold_session,
-            Deed.RESUME_SESSION: self._resume_session,
-            Deed.WAIT_FOR_LAG: self._wait_for_lag,
-            Deed.ELECT_PREFERRED: self._elect_preferred,
-            Deed.ELECT_UNCLEANLY: self._elect_uncleanly,
-            Deed.REASSIGN: self._reassign,
-            Deed.CANCEL: self._cancel,
-            Deed.RAISE_MIN_ISR: self._raise_min_isr,
-            Deed.REMOVE_DIRECTORY: self._remove_directory,
-            Deed.REPLACE_DIRECTORY: self._replace_directory,
-            Deed.MOVE_CONTROLLER: self._move_controller,
-            Deed.CHANGE_FEATURE: self._change_feature,
+        self._operations: dict[Operation, Callable[[PlannedStep, float], None]] = {
+            Operation.PRODUCE: self._produce,
+            Operation.KILL: self._kill,
+            Operation.CUT_LOG: self._cut_log,
+            Operation.SET_CHECKPOINT: self._set_checkpoint,
+            Operation.START: self._start,
+            Operation.TERMINATE: self._terminate,
+            Operation.WAIT_FOR_EXIT: self._wait_for_exit,
+            Operation.END_SESSION: self._end_session,
+            Operation.HOLD_SESSION: self._hold_session,
+            Operation.RESUME_SESSION: self._resume_session,
+            Operation.WAIT_FOR_LAG: self._wait_for_lag,
+            Operation.ELECT_PREFERRED: self._elect_preferred,
+            Operation.ELECT_UNCLEANLY: self._elect_uncleanly,
+            Operation.REASSIGN: self._reassign,
+            Operation.CANCEL: self._cancel,
+            Operation.RAISE_MIN_ISR: self._raise_min_isr,
+            Operation.REMOVE_DIRECTORY: self._remove_directory,
+            Operation.REPLACE_DIRECTORY: self._replace_directory,
+            Operation.MOVE_CONTROLLER: self._move_controller,
+            Operation.CHANGE_FEATURE: self._change_feature,
         }
 
     def do(self, step: PlannedStep, limit: float) -> None:
-        """Perform the deeds of a step, in order.
+        """Perform the operations of a step, in order.
 
         Parameters:
-            limit: the time limit of each deed, in seconds.
+            limit: the time limit of each operation, in seconds.
 
         Raises:
-            NotMade: if a deed has no effect within the time limit.
+            StepFailed: if an operation has no effect within the time limit.
         """
-        for deed in step.wire.does:
-            self._deeds[deed](step, limit)
+        for operation in step.wire.does:
+            self._operations[operation](step, limit)
 
     def close(self) -> None:
-        """Stop all threads that perform deeds."""
+        """Stop all threads that perform operations."""
         self._sessions.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -99,7 +99,7 @@ class Deeds:
 
         Raises:
             BrokerError: if the broker does not start.
-            NotMade: if the session of the killed broker cannot be ended.
+            StepFailed: if the session of the killed broker cannot be ended.
         """
         if broker in self._sessions.open:
             self._did.append(self._sessions.end(broker))
@@ -111,7 +111,7 @@ class Deeds:
         """Wait until all brokers that are shutting down have exited.
 
         Raises:
-            NotMade: if a broker does not exit within the time limit, in seconds.
+            StepFailed: if a broker does not exit within the time limit, in seconds.
         """
         for broker in sorted(self._shutting_down):
             self._await_exit(broker, limit)
@@ -247,13 +247,13 @@ class Deeds:
         unseen.end()
         time.sleep(_CONTROLLER_SECONDS)
         if self.observer.decision() != before:
-            raise NotMade(f"the controller has noticed the restart: {self.observer.quorum()}")
+            raise StepFailed(f"the controller has noticed the restart: {self.observer.quorum()}")
         self._did.append(f"the controller has not noticed; broker {self.stage.fail_over()} is the controller now")
 
     def _terminate(self, step: PlannedStep, limit: float) -> None:
         pid = self.stage.cluster.pid(step.broker)
         if pid is None:
-            raise NotMade(f"broker {step.broker} is not running")
+            raise StepFailed(f"broker {step.broker} is not running")
         os.kill(pid, signal.SIGTERM)
         self._shutting_down.add(step.broker)
         self.stage.proxy.note("terminated", node=step.broker)
@@ -312,7 +312,7 @@ class Deeds:
 
     def _elect_uncleanly(self, step: PlannedStep, limit: float) -> None:
         if self._controllers_version() < _FIRST_WITH_UNCLEAN_ELECTIONS:
-            raise NotMade("releases before 2.4 have no request that triggers an unclean election (KIP-460)")
+            raise StepFailed("releases before 2.4 have no request that triggers an unclean election (KIP-460)")
         self._did.append("asked for an unclean election")
         self._threads.submit(self._elect, UNCLEAN)
 

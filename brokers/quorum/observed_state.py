@@ -51,7 +51,7 @@ class SeenNode:
 
 
 @attrs.frozen
-class QuorumSight:
+class ObservedQuorum:
     """The observable part of a state: that of each node."""
 
     nodes: tuple[SeenNode, ...]
@@ -67,9 +67,9 @@ class QuorumSight:
         return {"nodes": [attrs.asdict(node) for node in self.nodes]}
 
 
-def sight_of(state: Quorum) -> QuorumSight:
+def observed_state(state: Quorum) -> ObservedQuorum:
     """Return the observable part of a model state."""
-    return QuorumSight(tuple(_of_model(state, node) for node in state.nodes))
+    return ObservedQuorum(tuple(_of_model(state, node) for node in state.nodes))
 
 
 def _of_model(state: Quorum, node: Node) -> SeenNode:
@@ -87,14 +87,14 @@ def _of_model(state: Quorum, node: Node) -> SeenNode:
     )
 
 
-def sight_in(observed: Mapping[int, dict[str, Any]], count: int) -> QuorumSight:
+def observed_in(observed: Mapping[int, dict[str, Any]], count: int) -> ObservedQuorum:
     """Return the observable part of the real nodes.
 
     Parameters:
         observed: the result of `Controllers.observed`.
         count: the number of nodes.
     """
-    return QuorumSight(tuple(_real(observed.get(number)) for number in range(count)))
+    return ObservedQuorum(tuple(_real(observed.get(number)) for number in range(count)))
 
 
 def _real(seen: dict[str, Any] | None) -> SeenNode:
@@ -129,12 +129,12 @@ def _record(seen: dict[str, Any]) -> str:
     return f"{seen.get('value', '?')}@{seen['epoch']}"
 
 
-def differences(model: QuorumSight, real: QuorumSight) -> list[str]:
+def differences(model: ObservedQuorum, real: ObservedQuorum) -> list[str]:
     """Return a sentence for each node that differs between Kafka's classes and the model."""
     return list(_differences(model, real))
 
 
-def _differences(model: QuorumSight, real: QuorumSight) -> Iterator[str]:
+def _differences(model: ObservedQuorum, real: ObservedQuorum) -> Iterator[str]:
     for number, (expected, seen) in enumerate(zip(model.nodes, real.nodes, strict=True)):
         told = seen.told if expected.told is not None else None
         if attrs.evolve(seen, told=told) != expected:

@@ -41,7 +41,7 @@ METADATA_RECORDS = {
 LEFT_OUT = "not recorded, because leadline conform does not read it"
 
 
-class Hiding:
+class Redaction:
     """Changes the events of frames before they are written to a recording.
 
     Keys and values of records are replaced by keyed hashes. Equal keys or values have equal hashes within a recording.

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from leadline.brokers.conformance.context import Context
-from leadline.brokers.conformance.controller import Told
+from leadline.brokers.conformance.controller import Notice
 from leadline.brokers.conformance.frames import NEVER, NONE
 from leadline.brokers.conformance.metadata import applied_by, settings
 from leadline.brokers.conformance.partition import Announcement, PartitionRecording
@@ -17,11 +17,11 @@ from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.state import Partition
 
 
-def told_again(context: Context) -> set[Told]:
+def told_again(context: Context) -> set[Notice]:
     """Return the announcements whose leader epoch the broker has already learned of since its start, so that the record
     of the metadata log changes only the ISR or the replicas.
     """
-    again: set[Told] = set()
+    again: set[Notice] = set()
     learned: dict[tuple[int, int, int], float] = {}
     in_order = sorted(context.controller.told, key=_offset)
     for _, same_record in itertools.groupby(in_order, key=_offset):
@@ -36,7 +36,7 @@ def told_again(context: Context) -> set[Told]:
     return again
 
 
-def _offset(told: Told) -> int:
+def _offset(told: Notice) -> int:
     return told.offset
 
 
@@ -59,7 +59,7 @@ def answered_changes(read: PartitionRecording) -> Answered:
     return found
 
 
-def applied(context: Context, told: Told, leader: int, answered: Answered) -> Observation[Partition]:
+def applied(context: Context, told: Notice, leader: int, answered: Answered) -> Observation[Partition]:
     """Return the observation that a leader has applied a record of the metadata log about its partition."""
     read, dies = context.read, context.processes.dies(leader, told.passed)
     by = applied_by(read, told.broker, told.offset, told.passed)
@@ -71,7 +71,7 @@ def applied(context: Context, told: Told, leader: int, answered: Answered) -> Ob
     return context.make.record_applied(window, leader, *change, may_know_more=may_know_more, optional=by >= dies)
 
 
-def left(context: Context, told: Told, broker: int, epoch: int) -> Iterator[Observation[Partition]]:
+def left(context: Context, told: Notice, broker: int, epoch: int) -> Iterator[Observation[Partition]]:
     """Yield the observation that a broker deletes its replica, if the record removes it.
 
     If a later record gives the broker a replica again, it may apply both records at once, and then deletes nothing.

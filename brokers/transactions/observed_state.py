@@ -34,7 +34,7 @@ class SeenPartition:
 
 
 @attrs.frozen
-class TransactionsSight:
+class ObservedTransactions:
     """The observable part of a state.
 
     Attributes:
@@ -72,7 +72,7 @@ def coordinator_text(state: str, epoch: int, partitions: frozenset[int]) -> str:
     return f"{state}, epoch {epoch}{added}"
 
 
-def sight_of(state: Transactions) -> TransactionsSight:
+def observed_state(state: Transactions) -> ObservedTransactions:
     """Return the observable part of a model state."""
     own = state.coordinator
     partitions = (
@@ -86,15 +86,15 @@ def sight_of(state: Transactions) -> TransactionsSight:
         )
         for number, each in enumerate(state.partitions)
     )
-    return TransactionsSight(coordinator_text(own.state, own.epoch, own.partitions), tuple(partitions))
+    return ObservedTransactions(coordinator_text(own.state, own.epoch, own.partitions), tuple(partitions))
 
 
-def differences(model: TransactionsSight, real: TransactionsSight) -> list[str]:
+def differences(model: ObservedTransactions, real: ObservedTransactions) -> list[str]:
     """Return a sentence for each difference between a real broker and the model."""
     return list(_differences(model, real))
 
 
-def _differences(model: TransactionsSight, real: TransactionsSight) -> Iterator[str]:
+def _differences(model: ObservedTransactions, real: ObservedTransactions) -> Iterator[str]:
     if real.coordinator and real.coordinator != model.coordinator:
         yield f"the coordinator: {real.coordinator}; in the model: {model.coordinator}"
     for number, (own, other) in enumerate(zip(model.partitions, real.partitions, strict=True)):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from leadline.brokers.conformance import zookeeper
 from leadline.brokers.conformance.context import Context
 from leadline.brokers.conformance.frames import NEVER
-from leadline.brokers.conformance.processes import Life
+from leadline.brokers.conformance.processes import ProcessRun
 from leadline.brokers.conformance.upgrading import stage_at
 from leadline.brokers.messages.shutdown import asks_to_stop
 from leadline.checker.conformance import Observation
@@ -16,7 +16,7 @@ from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.state import Partition
 
 
-def lived(context: Context) -> Iterator[Observation[Partition]]:
+def process_events(context: Context) -> Iterator[Observation[Partition]]:
     """Yield the observations of starts and ends of brokers."""
     read, make = context.read, context.make
     if not read.kraft:
@@ -46,7 +46,7 @@ def lived(context: Context) -> Iterator[Observation[Partition]]:
             yield make.stopped(Window(frame.passed, math.inf, (frame.number,)), stopping, optional=True)
 
 
-def _asked_last(context: Context, broker: int, life: Life) -> float:
+def _asked_last(context: Context, broker: int, life: ProcessRun) -> float:
     """Return the time of the last request with which a broker asked to shut down. When the broker gets the response,
     the controller has fenced it, and its process ends later (`BrokerLifecycleManager` in Kafka's code).
     """
@@ -79,7 +79,7 @@ def _elected_after(context: Context, broker: int, killed: float, until: float) -
     return max([killed, *(math.nextafter(each, NEVER) for each in elected)])
 
 
-def _lost_directory(context: Context, broker: int, life: Life) -> Iterator[Observation[Partition]]:
+def _lost_directory(context: Context, broker: int, life: ProcessRun) -> Iterator[Observation[Partition]]:
     """Yield the observation that a broker has lost the log directory of its replica after a run."""
     if life.lost is not None:
         at, event = life.lost

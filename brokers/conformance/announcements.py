@@ -5,9 +5,9 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterator
 
-from leadline.brokers.conformance import applying, zookeeper
+from leadline.brokers.conformance import metadata_applied, zookeeper
 from leadline.brokers.conformance.context import Context
-from leadline.brokers.conformance.controller import Told
+from leadline.brokers.conformance.controller import Notice
 from leadline.brokers.conformance.first_fetches import FirstFetches
 from leadline.brokers.conformance.frames import NEVER
 from leadline.brokers.conformance.not_followed import NotFollowed
@@ -24,8 +24,8 @@ def learned(context: Context, fetched: FirstFetches) -> Iterator[Observation[Par
     """
     read = context.read
     written = () if read.kraft else zookeeper.written_epochs(read)  # `contradictions` checks all ISRs of these
-    again = applying.told_again(context) if read.kraft else set()
-    answered, received = applying.answered_changes(read), _received(context)
+    again = metadata_applied.told_again(context) if read.kraft else set()
+    answered, received = metadata_applied.answered_changes(read), _received(context)
     for told in context.controller.told:
         if told.leader < 0:
             context.notes["leader epochs without a leader, which the model does not number"] += 1
@@ -36,7 +36,7 @@ def learned(context: Context, fetched: FirstFetches) -> Iterator[Observation[Par
                 f"frame {told.frame} names broker {told.leader} as leader, but that broker has no replica"
             )
         if told.assignment is not None and broker not in told.assignment.replicas:
-            yield from applying.left(context, told, broker, epoch)
+            yield from metadata_applied.left(context, told, broker, epoch)
             continue
         if told not in again:
             dies = context.processes.dies(broker, told.passed)
@@ -47,7 +47,7 @@ def learned(context: Context, fetched: FirstFetches) -> Iterator[Observation[Par
             known = leader, epoch, read.isr(list(told.isr))
             yield context.make.learned(window, broker, *known, optional=latest >= dies, isr_is_known=is_known)
         if broker == leader and (told in again or told.assignment is not None):
-            yield applying.applied(context, told, broker, answered)
+            yield metadata_applied.applied(context, told, broker, answered)
 
 
 def _received(context: Context) -> dict[int, list[float]]:
@@ -58,7 +58,7 @@ def _received(context: Context) -> dict[int, list[float]]:
     return found
 
 
-def _is_first(context: Context, told: Told, received: list[float]) -> bool:
+def _is_first(context: Context, told: Notice, received: list[float]) -> bool:
     """Return whether an announcement is the first one that a broker receives after a start. `received` contains the
     times of all announcements to the broker.
 

@@ -77,7 +77,7 @@ class SeenBroker:
 
 
 @attrs.frozen
-class ControlSight:
+class ObservedControl:
     """The observable part of a state: ZooKeeper, and the brokers with a replica."""
 
     zookeeper: SeenZooKeeper
@@ -95,10 +95,10 @@ class ControlSight:
         return {"zookeeper": str(self.zookeeper), "brokers": [str(broker) for broker in self.brokers]}
 
 
-def sight_of(state: Cluster) -> ControlSight:
+def observed_state(state: Cluster) -> ObservedControl:
     """Return the observable part of a model state."""
     quorum, registry = state.quorum, state.registry
-    return ControlSight(
+    return ObservedControl(
         SeenZooKeeper(
             registry.controller,
             registry.controller_epoch,
@@ -132,12 +132,12 @@ def _next(state: Cluster, controller: int, broker: int) -> SeenRequest | None:
     return None
 
 
-def differences(model: ControlSight, real: ControlSight) -> list[str]:
+def differences(model: ObservedControl, real: ObservedControl) -> list[str]:
     """Return a sentence for each difference between real brokers and the model."""
     return list(_differences(model, real))
 
 
-def _differences(model: ControlSight, real: ControlSight) -> Iterator[str]:
+def _differences(model: ObservedControl, real: ObservedControl) -> Iterator[str]:
     if model.zookeeper != real.zookeeper:
         yield f"ZooKeeper: {real.zookeeper}; in the model: {model.zookeeper}"
     for number, (own, other) in enumerate(zip(model.brokers, real.brokers, strict=True)):

@@ -7,7 +7,7 @@ import os
 _MOST = 8.0
 
 
-def pace() -> float:
+def timeout_scale() -> float:
     """Return the factor by which time limits are extended: the load per core, but at least 1 and at most 8.
 
     Without this factor, brokers on a busy machine would not start in time, and a follower whose requests are held would
