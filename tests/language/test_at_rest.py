@@ -77,13 +77,19 @@ def engines() -> Iterator[Any]:
     yield fuzz(STATION, settings=RandomSettings(examples=300))
 
 
+SHORTEST = (
+    ["breaks", "reports", "repair", "breaks", "reports"],
+    ["breaks", "breaks", "reports", "repair", "reports"],
+)
+
+
 def test_every_engine_finds_the_state_in_which_nothing_heals_any_more() -> None:
     for result in engines():
         (found,) = result.properties
         assert found.verdict is Verdict.VIOLATED
         assert found.premise is True
         trace = found.traces[0]
-        assert [step.action for step in trace.steps] == ["breaks", "reports", "repair", "breaks", "reports"]
+        assert [step.action for step in trace.steps] in SHORTEST
         assert STATION.is_at_rest(trace.states[-1])
         assert not any(STATION.is_at_rest(state) for state in trace.states[1:3])
         assert len(trace.complaints) == 1

@@ -29,6 +29,7 @@ from tests.suite.command import call
 from tests.suite.samples import EVERY, sampled
 
 OF_A_RULE = [bug for bug in ARCHIVE.bugs if bug.rules and not any("+" in name for name in bug.fixed)]
+KEPT = [bug for bug in ARCHIVE.bugs if bug.ticket in {ticket for ticket, _ in read_kept(FILE)}]
 
 QUICK = ("KAFKA-7235", "KAFKA-2334", "KAFKA-14140", "KAFKA-1120")
 """Bugs with small spaces."""
@@ -58,9 +59,8 @@ def test_the_guide_counts_the_bugs_whose_rule_is_found() -> None:
     assert f"The archive has {len(OF_A_RULE)} bugs of a rule that a release changed" in guide
 
 
-@pytest.mark.parametrize("ticket", sorted({ticket for ticket, _ in read_kept(FILE)}))
-def test_the_steps_of_an_archived_bug_name_it_without_a_search(ticket: str) -> None:
-    bug = next(bug for bug in ARCHIVE.bugs if bug.ticket == ticket)
+@pytest.mark.parametrize("bug", KEPT, ids=lambda bug: bug.ticket)
+def test_the_steps_of_an_archived_bug_name_it_without_a_search(bug: Bug) -> None:
     traces = [(run, kept(run)) for run in runs_of(bug) if run.part == "affected" and bug.rules and bug.fixed]
     for run, trace in traces:
         table = rule_table(run.spec)
@@ -69,7 +69,7 @@ def test_the_steps_of_an_archived_bug_name_it_without_a_search(ticket: str) -> N
         result = attrs.evolve(ENGINES["oracle"](run.spec, Limits(max_states=1)), properties=(found(trace),))
         diagnosis = diagnose(result, seconds=0)
         assert diagnosis is not None
-        assert ticket in [name for change in diagnosis.archived for name in change.tickets]
+        assert bug.ticket in [name for change in diagnosis.archived for name in change.tickets]
 
 
 def found(trace: Trace[Any]) -> PropertyResult:
