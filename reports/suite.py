@@ -170,7 +170,13 @@ class PreparedCheck:
         names = [name for item in items for name in (item.name, item.whole.name)]
         return list(dict.fromkeys([*(action.name for action in self.spec.actions), *names]))
 
-    def run(self, progress: Progress | None = None, coverage: bool = False, verify: float | None = None) -> Outcome:
+    def run(
+        self,
+        progress: Progress | None = None,
+        coverage: bool = False,
+        verify: float | None = None,
+        workers: int | None = None,
+    ) -> Outcome:
         """Run the check with its engine.
 
         Parameters:
@@ -178,6 +184,7 @@ class PreparedCheck:
             coverage: true to measure coverage, see `Statistics.covered`.
             verify: the fraction of learned results to compare with real calls, or None for the fraction that the check
                 requests.
+            workers: the number of threads of an exhaustive search. None means one for each core.
 
         Raises:
             LeadlineError: if the code of the spec raises an error. The message names the check.
@@ -185,19 +192,19 @@ class PreparedCheck:
         try:
             if verify is None and self.check.verify is not None:
                 verify = share_of(self.check.verify)
-            search = functools.partial(self._result, coverage, verify)
+            search = functools.partial(self._result, coverage, verify, workers)
             return Outcome(self, with_order_checked(self.spec, lambda: paced(search, progress)))
         except LeadlineError as error:
             raise LeadlineError(f"{self.title}: {error}") from error
 
-    def _result(self, coverage: bool, verify: float | None, progress: Progress | None) -> Result:
+    def _result(self, coverage: bool, verify: float | None, workers: int | None, progress: Progress | None) -> Result:
         check = self.check
         if check.engine == "fuzz":
             limits = Limits(max_seconds=check.max_seconds, coverage=coverage)
             settings = RandomSettings(examples=check.examples, steps=check.steps, seed=check.seed, verify=verify)
             return ENGINES["random"](self.spec, limits, progress, settings)
         limits = Limits(check.depth, check.max_states, check.max_seconds, coverage=coverage)
-        settings_of_search = CompiledSettings(symmetry=check.symmetry, verify=verify)
+        settings_of_search = CompiledSettings(symmetry=check.symmetry, verify=verify, workers=workers)
         return ENGINES["compiled"](self.spec, limits, progress, settings_of_search)
 
 

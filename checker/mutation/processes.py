@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Generic, TypeVar
@@ -47,7 +47,7 @@ class Answer(Generic[T]):
     is_late: bool
 
 
-def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) -> Iterator[Answer[T]]:
+def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) -> Generator[Answer[T]]:
     """Call functions in forked processes, and yield the outcome of each call as soon as it arrives.
 
     If the caller closes the generator, the running processes are killed.

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from leadline.checker.engines.learning.workers import usable_cores
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Verdict
 from leadline.checker.support.escapes import visible
@@ -22,9 +23,10 @@ from leadline.reports.exit_codes import AS_EXPECTED
 from leadline.reports.formats import FORMATS
 from leadline.reports.runs.phrases import gaps, states_text, vacuous
 from leadline.reports.runs.run_view import view_of_result
+from leadline.reports.side_by_side import SideBySide
 from leadline.reports.suite import SHIPPED, Outcome, PreparedCheck, SuiteRun, find_suite, read_suite, suite_and_names
 from leadline.reports.terminal.console import STYLES, console
-from leadline.reports.terminal.progress import progress_line
+from leadline.reports.terminal.progress import progress_line, text_progress
 from leadline.reports.terminal.trace import show_traces
 
 
@@ -97,7 +99,8 @@ def check(
 def _run(
     out: Console, checks: Sequence[PreparedCheck], coverage: bool, verify: float | None, diagnose: float | None
 ) -> tuple[list[Outcome], LeadlineError | KeyboardInterrupt | None]:
-    """Run checks one after another. Print one line for each check, and a trace of each unexpected violation.
+    """Run checks, those with small searches side by side. Print one line for each check in the order of the suite, and
+    a trace of each unexpected violation.
 
     Parameters:
         coverage: whether to measure coverage.
@@ -108,34 +111,57 @@ def _run(
     Returns:
         The outcomes, and the exception that ended the run early. The exception is None if all checks were run.
     """
+    cores = usable_cores()
+    # The first search is made here, so that the engine is compiled once. Coverage cannot be sent between processes.
+    with SideBySide(checks[1:] if cores > 1 and not coverage else [], cores, verify) as others:
+        return _in_order(out, checks, others, coverage, verify, diagnose)
+
+
+def _in_order(
+    out: Console,
+    checks: Sequence[PreparedCheck],
+    others: SideBySide,
+    coverage: bool,
+    verify: float | None,
+    diagnose: float | None,
+) -> tuple[list[Outcome], LeadlineError | KeyboardInterrupt | None]:
     width, outcomes = max(len(prepared.title) for prepared in checks), list[Outcome]()
-    for prepared in checks:
+    for number, prepared in enumerate(checks):
         try:
-            with progress_line(prepared.title) as progress:
-                outcome = prepared.run(progress, coverage, verify)
+            with text_progress(f"check {number + 1} of {len(checks)}") as show:
+                show(prepared.title)
+                outcome = others.outcome(number - 1)
+            if outcome is None:
+                with progress_line(prepared.title) as progress:
+                    outcome = prepared.run(progress, coverage, verify)
             with progress_line(f"{prepared.title}: what decides it") as progress:
                 outcome = outcome.diagnosed(diagnose, progress)
         except (LeadlineError, KeyboardInterrupt) as error:  # the reports of an earlier run must be replaced
             return outcomes, error
         outcomes.append(outcome)
-        out.print(_line(outcome, width), soft_wrap=True)
-        for text in outcome.causes:
-            out.print(Padding(Text(visible(text)), (0, 0, 0, 6)))
-        view = view_of_result(outcome.result)
-        if view.statistics.covered is None and (note := vacuous(view)):  # with coverage, it is one of the gaps
-            out.print(Padding(Text(note, style="dim"), (0, 0, 0, 6)))
-        for line in gaps(view, reported=outcome.reported_gaps):
-            out.print(f"      {line}", style="yellow", soft_wrap=True)
-        if outcome.failure:
-            out.print(Text(f"      to repeat it: {outcome.prepared.check_command}"), soft_wrap=True)
-        if outcome.failure and outcome.result.verdict is Verdict.VIOLATED:
-            out.print()
-            show_traces(out, outcome.result, only=1)
+        _show(out, outcome, width)
         if outcome.result.interrupted:
             break
         if outcome.diagnosis is not None and outcome.diagnosis.interrupted:
             return outcomes, KeyboardInterrupt()
     return outcomes, None
+
+
+def _show(out: Console, outcome: Outcome, width: int) -> None:
+    """Print the line of an outcome and what belongs to it."""
+    out.print(_line(outcome, width), soft_wrap=True)
+    for text in outcome.causes:
+        out.print(Padding(Text(visible(text)), (0, 0, 0, 6)))
+    view = view_of_result(outcome.result)
+    if view.statistics.covered is None and (note := vacuous(view)):  # with coverage, it is one of the gaps
+        out.print(Padding(Text(note, style="dim"), (0, 0, 0, 6)))
+    for line in gaps(view, reported=outcome.reported_gaps):
+        out.print(f"      {line}", style="yellow", soft_wrap=True)
+    if outcome.failure:
+        out.print(Text(f"      to repeat it: {outcome.prepared.check_command}"), soft_wrap=True)
+    if outcome.failure and outcome.result.verdict is Verdict.VIOLATED:
+        out.print()
+        show_traces(out, outcome.result, only=1)
 
 
 def _line(outcome: Outcome, width: int) -> Text:
