@@ -6,7 +6,7 @@ not, and a consumer reads. The settings are close to Kafka's defaults, with shor
 and fetch many records at a time, and leaders and ISRs change by themselves.
 
 A mix of two releases is upgraded meanwhile: the brokers and the controller restart with the new release, one after the
-other, and then the level and features rise.
+other, and then the level and features rise. In a chain, such as ``3.9.1..4.1.1..4.3.1``, further upgrades follow.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from leadline.model.disk.batches import read_headers
 from leadline.model.disk.directory import read_log_directory
 from leadline.model.disk.files import LocalFiles
 from leadline.model.disk.text import HIGH_WATERMARKS
-from leadline.model.kafka.mixes import mix_of
+from leadline.model.kafka.conformance.following import chain_of
 from leadline.model.kafka.rolls import NEW_FEATURES, NEW_LEVEL, NEW_RELEASE
 
 TOPIC, PARTITION = "t", 0
@@ -98,14 +98,16 @@ class _Chaos:
         for client in clients:
             client.start()
         end = time.monotonic() + seconds * timeout_scale()
-        steps = list(self._upgrade()) if self._release.newer is not None else []
+        steps = self._upgrade() if self._release.newer is not None else iter(())
+        following = next(steps, None)
         try:
-            while time.monotonic() < end or steps:
+            while time.monotonic() < end or following is not None:
                 time.sleep(self._random.uniform(0.2, 2.0) * timeout_scale())
                 with suppress(*_FAILURES):
                     self._random.choice(self._disturbances())()
-                if steps:
-                    steps.pop(0)()
+                if following is not None:
+                    following()
+                    following = next(steps, None)
             for broker in sorted(self._down):
                 with suppress(*_FAILURES):
                     self._bring_back(broker)
@@ -129,16 +131,26 @@ class _Chaos:
 
     def _upgrade(self) -> Iterator[Callable[[], None]]:
         """Yield the steps of the documented upgrade: all restart with the new release, and then the level rises. With
-        ZooKeeper, they restart once more for it.
+        ZooKeeper, they restart once more for it. In a chain, the next upgrade follows.
         """
+        release = self._cluster.release
         for stage in (NEW_RELEASE,) if self._release.kraft else (NEW_RELEASE, NEW_LEVEL):
             for broker in self._random.sample(REPLICAS, len(REPLICAS)):
                 yield partial(self._restart_as, broker, stage)
             yield partial(self._move_controller, stage)
         if self._release.kraft:
             yield partial(self._raise, METADATA_VERSION)
-            if len(mix_of(self._release.spec).stages) > NEW_FEATURES:
+            if len(chain_of(release.spec).stages) > NEW_FEATURES:
                 yield partial(self._raise, ELIGIBLE_REPLICAS)
+        if release.newer is not None and release.newer.newer is not None:
+            yield self._go_on
+            yield from self._upgrade()
+
+    def _go_on(self) -> None:
+        """Begin the next upgrade, after all brokers have applied the new level and features."""
+        time.sleep(3.0 * timeout_scale())
+        self._cluster.begin_next_upgrade()
+        self._did.append(f"finished the upgrade to {self._cluster.release.number}")
 
     def _restart_as(self, broker: int, stage: int) -> None:
         """Restart a broker with the new release or level, also if it is down."""

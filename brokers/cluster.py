@@ -142,6 +142,13 @@ class Cluster:
         """All processes of the cluster, in an order in which they can be started."""
         return nodes_of(self.release, len(self._brokers))
 
+    def begin_next_upgrade(self) -> None:
+        """Go on with the next upgrade of a chain. All nodes must have finished the one before it."""
+        assert self.release.newer is not None
+        self.release = self.release.newer
+        self.stages.clear()
+        self.note("upgrade", node="client", stage=STAGES[0])
+
     def start(self, nodes: Sequence[Node] | None = None) -> None:
         """Start processes, and wait until they are ready. A broker is ready when it is registered and not fenced.
 

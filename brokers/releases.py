@@ -6,7 +6,7 @@ import attrs
 
 from leadline.brokers.errors import BrokerError
 from leadline.checker.support.messages import nearest
-from leadline.model.kafka.mixes import mix_of
+from leadline.model.kafka.conformance.following import chain_of
 from leadline.model.kafka.published import PUBLISHED, known_like
 from leadline.model.kafka.releases import KRAFT, RELEASES, Column, column_of
 
@@ -27,6 +27,7 @@ class BrokerRelease:
         kraft: whether the controller is a KRaft controller. Otherwise, it is a broker elected with ZooKeeper.
         spec: the name of the spec that describes the release, such as ``kafka/2.8``.
         newer: the release to which a cluster is being upgraded. None except for a mix, such as ``2.7.1..2.8.1``.
+            In a chain of upgrades, it is a mix itself.
     """
 
     name: str
@@ -34,6 +35,11 @@ class BrokerRelease:
     kraft: bool
     spec: str
     newer: BrokerRelease | None = None
+
+    @property
+    def newest(self) -> BrokerRelease:
+        """The last release of a mix or a chain, or the release itself."""
+        return self if self.newer is None else self.newer.newest
 
     @property
     def number(self) -> str:
@@ -98,20 +104,21 @@ def broker_release(name: str) -> BrokerRelease:
 
 
 def mixed_release(name: str) -> BrokerRelease:
-    """Return the release with the given name, or the mix of two releases, such as ``2.7.1..2.8.1``.
+    """Return the release with the given name, or the mix of two releases, such as ``2.7.1..2.8.1``. A chain of
+    upgrades, such as ``2.4.1..2.8.2..3.9.1-zk``, is a mix whose newer release is a mix, too.
 
     Raises:
-        LeadlineError: if the second release is not newer; also see `broker_release`, and
+        LeadlineError: if a release is not newer than the one before it; also see `broker_release`, and
             `leadline.model.kafka.mixes.mix_of`.
     """
     first, mixes, last = name.partition("..")
     old = broker_release(first)
     if not mixes:
         return old
-    new = broker_release(last)
+    new = mixed_release(last)
     if new.version <= old.version:
         raise BrokerError(f"{name} is not an upgrade: give the older release first")
-    mix = mix_of(f"{old.spec}..{new.spec.removeprefix(_SPECS)}")
+    mix = chain_of(f"{old.spec}..{new.spec.removeprefix(_SPECS)}")
     return attrs.evolve(old, name=f"{old.name}..{new.name}", spec=mix.name, newer=new)
 
 

@@ -20,6 +20,7 @@ _EVENTS = {
     "terminated": ("node",),
     "started": ("node",),
     "runs": ("node", "stage"),
+    "upgrade": ("node", "stage"),
     "log_cut": ("node", "topic", "partition", "to_offset"),
     "checkpoint_set": ("node", "topic", "partition", "high_watermark"),
 }

@@ -132,7 +132,11 @@ class PartitionRecording:
         Raises:
             NotFollowed: if the recording does not say this.
         """
-        said = (each for each in self.events if (each["event"], each["node"]) == ("runs", node) and each["time"] <= at)
+        said = (
+            each
+            for each in self.events
+            if each["time"] <= at and (each["event"], each["node"]) in (("runs", node), ("upgrade", "client"))
+        )
         last = max(said, key=lambda each: float(each["time"]), default=None)
         if last is None or last["stage"] not in STAGES:
             raise NotFollowed(

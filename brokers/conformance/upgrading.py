@@ -6,11 +6,12 @@ features. With ZooKeeper, the sources of the controller's requests show which br
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator
 
 from leadline.brokers.client import ELIGIBLE_REPLICAS, METADATA_VERSION
 from leadline.brokers.conformance.context import Context
-from leadline.brokers.conformance.frames import CONTROLLER, NEVER
+from leadline.brokers.conformance.frames import CONTROLLER
 from leadline.brokers.conformance.metadata import created_at
 from leadline.brokers.conformance.metadata_applied import at_broker, written
 from leadline.brokers.conformance.not_followed import NotFollowed
@@ -30,12 +31,14 @@ def stages_at(read: PartitionRecording, release: FollowedRelease, at: float) -> 
         NotFollowed: if the recording does not say this, or names a stage that the mix does not have.
     """
     active = CONTROLLER if read.kraft else [node for _, begun, node in _controllers(read) if begun <= at][-1]
-    nodes = (*read.assignment, active)
-    if any(read.stage_of(node, NEVER) >= len(release.rules) for node in nodes) or any(
-        stage >= len(release.rules) for _, stage in _changes(read)
-    ):
+    if (count := 1 + len(_later_upgrades(read))) > len(release.upgrades):
+        raise NotFollowed(f"{read.path} has {count} upgrades, one after the other; expected {release.column.name}")
+    runs = [(each["time"], each["node"]) for each in read.events if each["event"] == "runs"]
+    stages = [(_upgrade_at(read, time), read.stage_of(node, time)) for time, node in runs]
+    stages += [(upgrade, stage) for _, upgrade, stage in _changes(read)]
+    if any(stage >= len(release.upgrades[upgrade].stages) for upgrade, stage in stages):
         raise NotFollowed(f"{read.path}: a feature is raised or lowered that is the same in {release.column.name}")
-    return tuple(read.stage_of(node, at) for node in nodes)
+    return tuple(read.stage_of(node, at) for node in (*read.assignment, active))
 
 
 def stage_at(context: Context, broker: int, at: float) -> int:
@@ -51,25 +54,39 @@ def upgraded(context: Context) -> Iterator[Observation[Partition]]:
     for earliest, at, node in [(at, at, CONTROLLER) for at in begun] or _controllers(read):
         if at > min(told.passed for told in context.controller.told):
             yield make.controller_runs(Window(earliest, at), read.stage_of(node, at))
+    for upgrade, at in enumerate(_later_upgrades(read), start=1):
+        yield make.upgrade_begins(Window(at, at), upgrade)
     known = set[int]()
-    for each, stage in _changes(read):
+    for each, upgrade, stage in _changes(read):
         if each.offset not in known:
             known.add(each.offset)
             yield make.level_changed(written(context, each), stage)
-        yield from at_broker(context, each, make.level_applied, stage)
+        if _upgrade_at(read, each.frame.arrived) == upgrade:  # brokers that start later have applied it
+            yield from at_broker(context, each, make.level_applied, stage, upgrade)
 
 
-def _changes(read: PartitionRecording) -> Iterator[tuple[Announcement, int]]:
+def _later_upgrades(read: PartitionRecording) -> list[float]:
+    """Return when the second upgrade of a chain begins, and each later one."""
+    return [each["time"] for each in read.events if each["event"] == "upgrade"]
+
+
+def _upgrade_at(read: PartitionRecording, at: float) -> int:
+    """Return the number of the upgrade to which a time belongs, from 0."""
+    return bisect.bisect_right(_later_upgrades(read), at)
+
+
+def _changes(read: PartitionRecording) -> Iterator[tuple[Announcement, int, int]]:
     """Yield the records that change the level or a feature after the partition was created, once for each broker that
-    received them, in order, with the stage of a cluster that has applied them.
+    received them, in order, with the number of the upgrade and the stage of a cluster that has applied them.
     """
-    created = created_at(read)
+    created, upgrade = created_at(read), dict[int, int]()
     for each in sorted(read.metadata, key=lambda each: (each.offset, each.frame.arrived)):
         if each.name == "FeatureLevelRecord" and each.offset > created:
+            number = upgrade.setdefault(each.offset, _upgrade_at(read, each.frame.arrived))
             if each.body["Name"] == METADATA_VERSION:
-                yield each, NEW_LEVEL
+                yield each, number, NEW_LEVEL
             elif each.body["Name"] == ELIGIBLE_REPLICAS:
-                yield each, NEW_FEATURES if each.body["FeatureLevel"] else OLD_FEATURES
+                yield each, number, NEW_FEATURES if each.body["FeatureLevel"] else OLD_FEATURES
 
 
 def _controllers(read: PartitionRecording) -> Iterator[tuple[float, float, object]]:

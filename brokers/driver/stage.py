@@ -362,8 +362,7 @@ class Stage(ObservedCluster):
 def _settings(release: BrokerRelease, timeout_scale: float) -> dict[str, str]:
     times: dict[str, float] = {"zookeeper.session.timeout.ms": ZOOKEEPER_SESSION_MS * timeout_scale}
     if release.kraft:
-        newest = release.newer or release
-        session = SESSION_MS_SINCE_4 * min(timeout_scale, 3) if newest.version >= (4,) else SESSION_MS
+        session = SESSION_MS_SINCE_4 * min(timeout_scale, 3) if release.newest.version >= (4,) else SESSION_MS
         times = {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": HEARTBEAT_MS * timeout_scale}
     return SETTINGS | {name: str(int(milliseconds)) for name, milliseconds in times.items()}
 

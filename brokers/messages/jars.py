@@ -12,13 +12,13 @@ LAST_WITH_OLD_VERSIONS = "3.9.1"
 
 
 def definitions_of(release: BrokerRelease) -> Definitions:
-    """Return the message definitions of a release, or of the newer one of a mix. Jars that are not in the cache are
+    """Return the message definitions of a release, or of the newest one of a mix. Jars that are not in the cache are
     downloaded.
 
     Raises:
         BrokerError: if a jar cannot be downloaded or read.
     """
-    release = release.newer or release
+    release = release.newest
     jars = {jar.name: jar for jar in class_path(release)}
     name = f"kafka-clients-{release.number}.jar"
     if name not in jars:

@@ -59,7 +59,7 @@ from leadline.reports.loading import load_spec
     "--release",
     metavar="RELEASE",
     help="Instead of RECORDING: start real brokers of this release, such as 3.9.1, and check what they do. With "
-    "--chaos, also of a mix such as 3.9.1..4.1.1, which is upgraded meanwhile.",
+    "--chaos, also of a mix such as 3.9.1..4.1.1, which is upgraded meanwhile, or 3.9.1..4.1.1..4.3.1, step by step.",
 )
 @click.option(
     "--walks",

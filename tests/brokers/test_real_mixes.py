@@ -132,10 +132,18 @@ def test_one_replica_is_enough_for_acks_all_once_the_elr_is_raised(
 
 
 @pytest.mark.parametrize(
-    ("releases", "wrong"), [("3.9.1..4.1.1", "kafka/3.3..4.1"), ("2.7.2..2.8.1", "kafka/0.11..2.0.0")]
+    ("releases", "wrong"),
+    [
+        ("3.9.1..4.1.1", "kafka/3.3..4.1"),
+        ("2.7.2..2.8.1", "kafka/0.11..2.0.0"),
+        ("3.9.1..4.1.1..4.3.1", "kafka/3.3..4.1..4.3"),
+        ("2.4.1..2.8.2..3.9.1-zk", "kafka/0.11..2.0.0..3.9-zk"),
+    ],
 )
 def test_brokers_that_are_upgraded_and_disturbed_conform(releases: str, wrong: str, tmp_path: Path) -> None:
-    """All restart with the new release, and the level rises, while brokers are killed and messages are lost."""
+    """All restart with the new release, and the level rises, while brokers are killed and messages are lost. In a
+    chain, the next upgrade follows.
+    """
     run = call("conform", "--release", releases, "--chaos", "1", "--keep", "kept", folder=tmp_path)
     assert run.code == 0, run.out + run.err
     recording = "kept/chaos-1/recording.jsonl"

@@ -59,6 +59,12 @@ def test_a_mix_names_two_releases_of_which_the_second_is_newer() -> None:
     assert mixed_release("2.7.1") == broker_release("2.7.1")
 
 
+def test_upgrades_can_follow_each_other() -> None:
+    chain = mixed_release("2.4.1..2.8.2..3.9.1-zk")
+    assert chain.newer == mixed_release("2.8.2..3.9.1-zk")
+    assert (chain.number, chain.newest.number, chain.spec) == ("2.4.1", "3.9.1", "kafka/2.4..2.8.1..3.9-zk")
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
@@ -66,6 +72,8 @@ def test_a_mix_names_two_releases_of_which_the_second_is_newer() -> None:
         ("2.8.1..2.7.1", "give the older release first"),
         ("2.7.1..2.7.0", "give the older release first"),
         ("2.8.1..4.1.1", "which is a migration"),
+        ("2.4.1..2.8.2..2.8.1", "give the older release first"),
+        ("2.4.1..2.8.2..3.9.1", "which is a migration"),
     ],
 )
 def test_what_is_no_upgrade_is_refused(name: str, reason: str) -> None:

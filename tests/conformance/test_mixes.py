@@ -19,8 +19,12 @@ from leadline.brokers.conformance.reading import read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer, Conformance
 from leadline.checker.errors import LeadlineError, SpecError
+from leadline.model.kafka.conformance.following import chain_of, followed_release
+from leadline.model.kafka.conformance.observations import Observations
+from leadline.model.kafka.conformance.observer import Window
 from leadline.model.kafka.mixes import mix_of
-from leadline.model.kafka.releases import RELEASES, ZOOKEEPER
+from leadline.model.kafka.releases import RELEASES, ZOOKEEPER, column_of
+from leadline.model.kafka.rolls import Rolling
 from leadline.model.kafka.state import Partition
 from leadline.reports.exit_codes import AS_EXPECTED, VIOLATED
 from leadline.reports.kafka.conformance.report import conformance_report
@@ -114,6 +118,48 @@ def test_the_level_is_read_from_the_metadata_log(tmp_path: Path) -> None:
 
     with_elr = "the controller decides: broker 1 leads in epoch 1, ISR [1]"
     assert label(changed(LOWERED, tmp_path, raised), "4.0..4.1") == with_elr
+
+
+def test_a_request_that_waits_while_its_leader_begins_an_epoch_is_counted_once() -> None:
+    """It was recorded in the first seconds of an upgrade of 2.4.1: broker 1 shuts down, and leaves the ISR."""
+    read = read_partition(read_recording(RECORDINGS / "parked-2.4.1.jsonl"), "t", 0)
+    answers = {}
+    for name in ("2.4", "2.8"):
+        column = column_of(f"kafka/{name}")
+        assert column is not None
+        answers[name] = check(read, column).conformance.answer
+    assert answers == {"2.4": Answer.CONFORMS, "2.8": Answer.REJECTED}
+
+
+CHAIN = followed_release(chain_of("kafka/3.9..4.1..4.3"), 2)
+
+
+@pytest.mark.parametrize(("stages", "begins"), [((3, 3, 3), True), ((3, 2, 3), False), ((2, 2, 2), False)])
+def test_the_next_upgrade_of_a_chain_begins_when_the_last_one_is_finished(
+    stages: tuple[int, ...], begins: bool
+) -> None:
+    """In 3.9..4.1, stage 3 has the new level and eligible leader replicas. A broker that is down starts in the next."""
+    state = CHAIN.beginning(0, frozenset({0, 1}), stages)
+    begin = Observations(CHAIN).upgrade_begins(Window(0.0, 0.0), 1)
+    after = [each for each in begin.apply(state) if isinstance(each, Rolling)]
+    assert [(each.controller, each.stages, each.protocol.name) for each in after] == ([(0, (0, 0), "4.1")] * begins)
+    (down,) = CHAIN.take("crash", state, 1)
+    assert bool([*begin.apply(down)]) == (stages[-1] == 3)
+
+
+def test_an_upgrade_that_is_not_finished_is_not_followed_by_another(tmp_path: Path) -> None:
+    lines = LOST.read_text(encoding="utf-8").splitlines()
+    last = json.loads(lines[-1])
+    event = {"event": "upgrade", "time": last["time"], "node": "client", "stage": "old release"}
+    last["lines"] += 1
+    two = tmp_path / "two.jsonl"
+    two.write_text("\n".join([*lines[:-1], json.dumps(event), json.dumps(last), ""]), encoding="utf-8")
+    read = read_partition(read_recording(two), "t", 0)
+    result = check(read, chain_of("kafka/2.7..2.8.1..3.9-zk")).conformance
+    assert result.rejection is not None
+    assert result.rejection.observation.label == "the next upgrade begins, from 2.8.1"
+    with pytest.raises(NotFollowed, match=r"has 2 upgrades, one after the other; expected kafka/2\.7\.\.2\.8\.1"):
+        conformance(read, "2.7..2.8.1")
 
 
 def test_features_that_a_mix_does_not_raise_are_refused() -> None:

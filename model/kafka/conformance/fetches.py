@@ -229,6 +229,10 @@ class FetchObservations(Observer):
             for after in self.release.take("handle_fetch", base, seen.leader, seen.follower):
                 yield after
                 yield from self._answered_at_once(base, after, seen)
+                # a request in purgatory is counted before it waits, which may be in an earlier epoch of the leader, and
+                # not when it is answered (`DelayedFetch.onComplete`, 2.4.1)
+                if base is state and state.replicas[seen.leader].remote_leos[seen.follower] == seen.offset:
+                    yield state.with_replica(seen.follower, after.replicas[seen.follower])
 
     def _answered_at_once(self, before: Partition, after: Partition, seen: SeenFetch) -> Iterator[Partition]:
         """Yield the state after a response without records that does not wait, because the follower does not know the

@@ -24,7 +24,7 @@ from leadline.model.kafka.broker import Registration, Replica
 from leadline.model.kafka.controller import apply_setting, raise_min_insync_replicas
 from leadline.model.kafka.fetch import handled_again, may_join_by_fetching_again
 from leadline.model.kafka.messages import Diverging
-from leadline.model.kafka.mixes import Mix
+from leadline.model.kafka.mixes import Mix, mix_of
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.releases import KRAFT, Column
 from leadline.model.kafka.rolls import ACTIONS as CHANGES
@@ -56,13 +56,46 @@ _NO_LIMITS = {
 }
 
 
+@attrs.frozen(eq=False)
+class Chain(Mix):
+    """Upgrades of one cluster, one after the other. It has the attributes of the first one.
+
+    Attributes:
+        then: the upgrade, or the upgrades, that follow.
+    """
+
+    then: Mix
+
+    @property
+    def name(self) -> str:
+        """The name, such as ``kafka/3.9..4.1..4.3``."""
+        return f"{self.old.name}..{self.then.name.partition('/')[2]}"
+
+
+def chain_of(reference: str) -> Mix:
+    """Return the mix or the chain of upgrades with the given name; see `leadline.model.kafka.mixes.mix_of`."""
+    first, _, rest = reference.partition("..")
+    second, _, third = rest.partition("..")
+    mix = mix_of(f"{first}..{second}")
+    return Chain(mix.old, mix.new, chain_of(f"kafka/{rest}")) if third else mix
+
+
+def upgrades_of(column: Column | Mix) -> Iterator[Mix]:
+    """Yield the upgrades of a mix or a chain, in order. A release has none."""
+    if isinstance(column, Mix):
+        yield column
+    if isinstance(column, Chain):
+        yield from upgrades_of(column.then)
+
+
 def as_brokers_do(column: Column | Mix) -> Column | Mix:
     """Return a release with ``min_isr_setting=later``, which all brokers with KRaft have. The specs of releases before
     3.7 omit this behaviour, unless it is asked for.
     """
-    if isinstance(column, Mix):
-        return Mix(*map(_as_brokers_do, (column.old, column.new)))
-    return _as_brokers_do(column)
+    if not isinstance(column, Mix):
+        return _as_brokers_do(column)
+    then = {"then": as_brokers_do(column.then)} if isinstance(column, Chain) else {}
+    return attrs.evolve(column, old=_as_brokers_do(column.old), new=_as_brokers_do(column.new), **then)
 
 
 def _as_brokers_do(column: Column) -> Column:
@@ -72,8 +105,10 @@ def _as_brokers_do(column: Column) -> Column:
 
 
 def rules_of(column: Column | Mix) -> tuple[Protocol, ...]:
-    """Return the rules of a release or, for a mix, those at each of its stages."""
-    return column.stages if isinstance(column, Mix) else (column.protocol(),)
+    """Return the rules of a release or, for a mix, those at each of its stages. Those of a chain follow each other."""
+    if isinstance(column, Mix):
+        return tuple(itertools.chain.from_iterable(mix.stages for mix in upgrades_of(column)))
+    return (column.protocol(),)
 
 
 def controller_of(column: Column | Mix) -> str:
@@ -188,16 +223,29 @@ class FollowedRelease:
             protocol=self.rules[0],
             bounds=self.bounds,
         )
-        return made if not isinstance(self.column, Mix) else self._rolling(self.column, made, stages)
+        return self._rolling(made, stages) if self.upgrades else made
 
-    def _rolling(self, mix: Mix, made: Partition, stages: Sequence[int]) -> Rolling:
+    @functools.cached_property
+    def upgrades(self) -> tuple[Upgrade, ...]:
+        """The upgrades of a mix or a chain, in order."""
+        rules = iter(self.rules)
+        return tuple(
+            Upgrade(
+                tuple(itertools.islice(rules, len(mix.stages))),
+                mix.old.controller == KRAFT,
+                mix.registers_again,
+                mix.new_version,
+            )
+            for mix in upgrades_of(self.column)
+        )
+
+    def _rolling(self, made: Partition, stages: Sequence[int]) -> Rolling:
         fields: dict[str, Any] = {
             field.name: getattr(made, field.name) for field in attrs.fields(Partition) if field.name != "rules"
         }
-        upgrade = Upgrade(self.rules, mix.old.controller == KRAFT, mix.registers_again, mix.new_version)
         *brokers, controller = stages
-        more: dict[str, Any] = {"controller": controller, "stages": tuple(brokers), "returned": 0, "upgrade": upgrade}
-        return Rolling(**fields, protocol=self.rules[0], **more)
+        more: dict[str, Any] = {"controller": controller, "stages": tuple(brokers), "upgrade": self.upgrades[0]}
+        return Rolling(**fields, protocol=self.rules[0], returned=0, **more)
 
     def hidden(self, state: Partition) -> Iterator[HiddenStep[Partition]]:
         """Yield the possible next steps that leave no frame in a recording."""

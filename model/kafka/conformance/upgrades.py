@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import attrs
 
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.observer import Observer, Window
 from leadline.model.kafka.mixes import STAGES
-from leadline.model.kafka.rolls import NEW_LEVEL, Rolling
+from leadline.model.kafka.rolls import NEW_FEATURES, NEW_LEVEL, Rolling
 from leadline.model.kafka.state import Partition
 
 
@@ -35,16 +37,36 @@ class UpgradeObservations(Observer):
 
         return self._made(window, f"the cluster is set to the {STAGES[stage]}", apply, _stages)
 
-    def level_applied(self, window: Window, broker: int, stage: int, *, optional: bool) -> Observation[Partition]:
-        """A broker has applied a change of `metadata.version` or of a feature (KRaft)."""
+    def level_applied(
+        self, window: Window, broker: int, stage: int, upgrade: int, *, optional: bool
+    ) -> Observation[Partition]:
+        """A broker has applied a change of `metadata.version` or of a feature (KRaft), in one of the upgrades."""
 
         def apply(state: Partition) -> list[Partition]:
-            if not state.replicas[broker].up or (isinstance(state, Rolling) and state.stages[broker] >= stage):
+            later = isinstance(state, Rolling) and state.upgrade is not self.release.upgrades[upgrade]
+            if later or not state.replicas[broker].up or (isinstance(state, Rolling) and state.stages[broker] >= stage):
                 return [state]
             return self.release.take("apply_level", state, broker)
 
         label = f"broker {broker} applies the {STAGES[stage]}"
         return self._made(window, label, apply, _stages, optional=optional)
+
+    def upgrade_begins(self, window: Window, upgrade: int) -> Observation[Partition]:
+        """The next upgrade of a chain begins, after all that are running have the level and features of the last."""
+        following = self.release.upgrades[upgrade]
+
+        def apply(state: Partition) -> Iterator[Partition]:
+            assert isinstance(state, Rolling)
+            done = min(len(state.upgrade.stages) - 1, NEW_FEATURES)
+            running = (stage for stage, replica in zip(state.stages, state.replicas, strict=True) if replica.up)
+            if {done} == {state.controller, *running}:
+                old = following.stages[0]
+                yield attrs.evolve(
+                    state, controller=0, stages=(0,) * len(state.stages), upgrade=following, protocol=old
+                )
+
+        label = f"the next upgrade begins, from {following.stages[0].name}"
+        return self._made(window, label, apply, _stages)
 
 
 def at_stage(state: Partition, broker: int, stage: int) -> Partition:

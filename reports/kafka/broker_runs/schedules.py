@@ -327,7 +327,7 @@ def _release_of(name: str) -> Any:
 def plan_on(trace: Trace[Any], release: BrokerRelease) -> AnyPlan:
     """Return the plan with which a trace is replayed on a release. Raise LeadlineError if it has no such plan."""
     mixed = mixed_in(trace.spec.name)
-    if bool(mixed) != (release.newer is not None):
+    if max(len(mixed), 1) != release.name.count("..") + 1:
         wanted = "two releases, such as 2.7.1..2.8.1," if mixed else "one release"
         raise LeadlineError(f"--on requires {wanted} for a trace of {trace.spec.name}, not {release.name}")
     column: Any = shipped_column(mixed[0]) if mixed else trace.spec.column

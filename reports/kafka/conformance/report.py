@@ -17,8 +17,8 @@ from leadline.brokers.releases import mixed_release
 from leadline.checker.conformance import Answer, Limits
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.messages import nearest
-from leadline.model.kafka.conformance.following import controller_of
-from leadline.model.kafka.mixes import Mix, mix_of
+from leadline.model.kafka.conformance.following import chain_of, controller_of
+from leadline.model.kafka.mixes import Mix
 from leadline.model.kafka.releases import KRAFT, RELEASES, ZOOKEEPER, Column, column_of
 from leadline.model.kafka.rules import RULES, TABLE
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -209,7 +209,7 @@ def other_values(column: Column, rule: str) -> list[str]:
 
 def _column(spec: str) -> Column | Mix:
     if ".." in spec:
-        return mix_of(spec)
+        return chain_of(spec)
     column = column_of(spec)
     names = [each.name for each in RELEASES]
     if column is None or not column.controller:
@@ -227,7 +227,7 @@ def _release_of(read: PartitionRecording, path: Path) -> Column | Mix | None:
     if release is None:
         return None
     if ".." in str(release):
-        return mix_of(mixed_release(str(release)).spec)
+        return chain_of(mixed_release(str(release)).spec)
     kind, suffix = (KRAFT, "-kraft") if read.kraft else (ZOOKEEPER, "-zk")
     for name in (f"kafka/{release}", f"kafka/{release}{suffix}"):
         column = column_of(name) if "+" not in name else None
