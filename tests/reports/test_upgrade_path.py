@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from leadline.checker.errors import LeadlineError
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER
-from leadline.reports.document import Cell, Span, Table, plain
+from leadline.reports.document import Cell, Items, Paragraph, Span, Table, plain, words
 from leadline.reports.kafka.advice import path
 from leadline.reports.kafka.advice.cluster import clusters
 from leadline.reports.kafka.advice.path import Step, blocks_of_path, steps_of
 from leadline.reports.kafka.advice.settings import Given, Settings
-from leadline.reports.matrix import Configuration, Matrix
+from leadline.reports.matrix import Configuration, Matrix, matrix_file, read_matrix
 
 NO_TABLES = "these tables are old"
 
@@ -45,6 +46,7 @@ def test_brokers_with_zookeeper_restart_twice() -> None:
         "restart brokers with the level of 3.9, one at a time",
     ]
     assert found[0].commands == ("inter.broker.protocol.version=2.4", "log.message.format.version=2.4")
+    assert "begins with the level of 3.9, which brokers of 2.4 do not understand" in found[0].before[0]
     assert found[2].commands[0].startswith("inter.broker.protocol.version=3.9")
     assert "log.message.format.version=3.0" not in commands(steps("3.0", "3.9-zk", ZOOKEEPER))
 
@@ -70,7 +72,8 @@ def test_the_release_version_raises_eligible_leader_replicas() -> None:
     assert found[1].title.endswith("and eligible leader replicas")
     assert keep.endswith("--add-config min.insync.replicas=2")
     assert raised.endswith("upgrade --release-version 4.3")
-    assert any("every partition has a leader" in check for check in found[1].checks)
+    assert any("every partition has a leader" in check for check in found[1].before)
+    assert any("kraft.version" in check for check in found[1].before)
     assert found[2].title.startswith("only to go back")
     assert steps("3.6", "3.9", KRAFT)[1].commands[0].endswith("upgrade --metadata 3.9")
 
@@ -81,7 +84,7 @@ def test_the_release_version_raises_eligible_leader_replicas() -> None:
 )
 def test_metadata_version_goes_back_only_where_no_record_changed(before: str, after: str, is_open: bool) -> None:
     raised = steps(before, after, KRAFT)[1]
-    assert any(f"downgrade --metadata {before}" in check for check in raised.checks) == is_open
+    assert any(f"downgrade --metadata {before}" in check for check in raised.before) == is_open
 
 
 def test_an_upgrade_from_the_preview_of_kraft_is_not_documented() -> None:
@@ -97,30 +100,72 @@ def test_tables_that_are_refused_are_said_to_be() -> None:
     assert [step.unsearched for step in steps("3.6", "3.9", KRAFT)] == [NO_TABLES, NO_TABLES]
 
 
+def cell(text: str, looks: str) -> Cell:
+    return Cell((Span(text),), looks)
+
+
 def test_a_step_says_what_the_tables_have_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    configurations = [
-        Configuration(name="restarts", bounds={"roll": "releases"}),
-        Configuration(name="levels rise", bounds={"roll": "levels"}),
-    ]
-    matrix = Matrix(specs=[], configurations=configurations, properties=["leader_possible", "log_matching"])
-
-    def cell(text: str, looks: str) -> Cell:
-        return Cell((Span(text),), looks)
-
-    head, mix = ("release", "leader_possible", "log_matching"), cell("kafka/3.6..3.9", "")
-    tables = {
-        "restarts": Table("restarts", head, ((mix, cell("violated (5)", "violated"), cell("holds (9)", "holds")),)),
-        "levels rise": Table("levels rise", head, ((mix, cell("holds (9)", "holds"), cell("?", "incomplete")),)),
+    rolls = ["releases", "levels", "features", "back"]
+    configurations = [Configuration(name=f"to {roll}", bounds={"roll": roll}) for roll in rolls]
+    specs, properties = ["kafka/3.9..4.3"], ["leader_possible", "log_matching"]
+    matrix = Matrix(specs=specs, configurations=configurations, properties=properties)
+    head, mix, holds = ("release", *properties), cell("kafka/3.9..4.3", ""), cell("holds (9)", "holds")
+    violated = cell("violated (5), only in the mix", "violated")
+    rows = {
+        "to releases": (mix, violated, holds),
+        "to levels": (mix, holds, cell("?", "incomplete")),
+        "to features": (mix, violated, holds),
+        "to back": (mix, violated, holds),
     }
+    tables = {name: Table(name, head, (row,)) for name, row in rows.items()}
     monkeypatch.setattr(path, "_tables", lambda name: (matrix, tables if name == "rolls" else {}))
-    restarts, rises = steps("3.6", "3.9", KRAFT)
-    assert restarts.found[0].violated == {"leader_possible": "violated (5)"}
-    assert restarts.found[0].command == "leadline explore kafka/3.6..3.9 -b roll=releases"
-    assert rises.found[0].undecided
-    said = "\n".join(plain(text) for block in blocks_of_path((restarts, rises)) for text in getattr(block, "texts", ()))
-    assert "leader_possible is violated (5): leadline explore kafka/3.6..3.9" in said
-    assert "Instead: Raise the feature only while every partition has" in said
-    assert 'Searches show it: leadline bugs "raised without a leader"' in said
-    assert "levels rise: something is not decided" in said
-    other = steps("3.6", "3.8", KRAFT)
-    assert other[0].unsearched == "no table has kafka/3.6..3.8: leadline explore kafka/3.6..3.8"
+    restarts, rises, lowers = found = steps("3.9", "4.3", KRAFT)
+    assert restarts.found[0].violated == {"leader_possible": "violated (5), only in the mix"}
+    assert restarts.found[0].command == "leadline explore kafka/3.9..4.3 -b roll=releases"
+    assert [each.undecided for each in rises.found] == [True, False]
+    assert lowers.found[0].roll == "back"
+    said = [plain(text) for block in blocks_of_path(found) for text in getattr(block, "texts", ())]
+    of_rolls = {
+        roll: next(line for line in said if line.startswith(f"to {roll}: ")) for roll in rolls if roll != "levels"
+    }
+    for line in of_rolls.values():
+        assert "it should hold that repairs alone can lead to a leader" in line
+        assert "leader_possible is violated in a trace of 5 states, only in the mix: leadline explore" in line
+    assert "Instead" not in of_rolls["releases"]
+    assert "Instead: Raise the feature only while every partition has" in of_rolls["features"]
+    assert 'Searches show it: leadline bugs "raised without a leader"' in of_rolls["features"]
+    assert "Instead: Do not lower it while a broker is down" in of_rolls["back"]
+    assert "something is not decided, if to levels" in said
+
+
+def test_a_mix_without_tables_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(path, "_tables", lambda name: (read_matrix(matrix_file(Path(name))), {}))
+    _, rises = steps("3.6", "3.8", KRAFT)
+    assert rises.unsearched == ""
+    (found,) = rises.found
+    assert (found.mix, list(found.violated), found.undecided) == ("kafka/3.6..3.8", ["registered_at_new_level"], False)
+
+
+def test_what_must_be_so_comes_before_the_commands() -> None:
+    found = steps("3.3", "4.3", KRAFT, min_insync_replicas=2)
+    assert ["Java 17" in each for each in found[0].before] == [False, True, False]
+    assert "metadata.version is 3.3-IV3 or later" in found[0].before[2]
+    assert "nothing checks controllers at this level" in found[1].before[0]
+    assert "--bootstrap-controller" in steps("3.9", "4.3", KRAFT)[1].before[0]
+    said = [*blocks_of_path(found)]
+    command = Paragraph((Span(found[1].commands[-1], "code"),), "command")
+    assert said.index(Items(tuple(map(words, found[1].before)))) < said.index(command)
+
+
+def test_the_level_that_files_name_is_kept() -> None:
+    found = steps("2.8", "3.9-zk", ZOOKEEPER, inter_broker_protocol_version="2.1")
+    assert found[0].commands == ("inter.broker.protocol.version=2.1", "log.message.format.version=2.1")
+    assert "remove log.message.format.version, which has no effect any more" in found[2].commands
+
+
+def test_before_3_0_the_message_format_rises_last() -> None:
+    found = steps("2.1", "2.8", ZOOKEEPER)
+    assert found[3].commands[0].startswith("log.message.format.version=2.8")
+    assert (
+        "kafka-topics.sh --zookeeper HOST:PORT --describe --under-replicated-partitions (of 2.1)" in found[3].checks[0]
+    )
