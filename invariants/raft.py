@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from leadline.checker.properties import invariant, recoverable, step_invariant, witness
-from leadline.model.raft.state import CANDIDATE, FOLLOWER, HALTED, LEADER, RESIGNED, Log, Node, Quorum
+from leadline.checker.properties import invariant, recoverable, step_invariant, step_witness, witness
+from leadline.model.raft.bounds import Spent
+from leadline.model.raft.state import CANDIDATE, FOLLOWER, HALTED, LEADER, RESIGNED, Log, Node, Quorum, numbers
 
 
 def leads(node: Node) -> bool:
@@ -111,6 +112,33 @@ def followers_accepted(state: Quorum) -> Iterator[str]:
                 yield f"node {node.leader} knows offset {known} of node {number}, and refuses {len(node.log)}"
 
 
+@invariant(
+    "a node's voters are those of the last Voters record in its log",
+    source="KIP-853: the voters are those of the latest VotersRecord, also if it is not committed",
+)
+def voters_in_force(state: Quorum) -> Iterator[str]:
+    for number in range(state.bounds.nodes):
+        node = state.nodes[number]
+        last = next((record.voters for record in reversed(node.log) if record.voters is not None), None)
+        if node.is_up and last is not None and last != (known := state.voters(number)):
+            yield f"node {number} takes {numbers(known)} for the voters, and the log says {numbers(last)}"
+
+
+@invariant(
+    "what two nodes have applied is the same, as far as both have applied something",
+    source="KIP-595; MetadataLoader: a broker applies the records below its high watermark, one after the other",
+)
+def applied_in_one_order(state: Quorum) -> Iterator[str]:
+    """Of observers, too: brokers are observers. This property is kept for models in which a follower keeps what a
+    leader does not have: here, a leader lacks committed records before two nodes have applied different ones.
+    """
+    for one, other in itertools.combinations(range(state.bounds.nodes), 2):
+        first, second = state.nodes[one], state.nodes[other]
+        both = min(first.high_watermark, second.high_watermark)
+        if first.is_up and second.is_up and first.log[:both] != second.log[:both]:
+            yield f"nodes {one} and {other} have applied different records"
+
+
 @invariant("no node stops by itself", source="KAFKA-14644: an exception in the thread of the quorum ends the process")
 def halts(state: Quorum) -> Iterator[str]:
     for number in range(state.bounds.nodes):
@@ -133,6 +161,14 @@ def active_controller_complete(state: Quorum) -> Iterator[str]:
             )
 
 
+def isolated(state: Quorum) -> Iterator[int]:
+    """Yield the nodes whose messages do not reach a majority."""
+    for number in range(state.bounds.nodes):
+        reached = [other for other in range(state.bounds.nodes) if state.arrives(number, other)]
+        if not state.has_majority(number, reached):
+            yield number
+
+
 @step_invariant(
     "a voter that reaches no majority does not raise its epoch as a candidate",
     source="KIP-996, KAFKA-16164: a partitioned voter deposes the leader when it returns",
@@ -140,8 +176,7 @@ def active_controller_complete(state: Quorum) -> Iterator[str]:
 def isolated_voter_waits(before: Quorum, after: Quorum) -> Iterator[str]:
     for number in range(before.bounds.nodes):
         was, now = before.nodes[number], after.nodes[number]
-        reached = [other for other in range(before.bounds.nodes) if before.arrives(number, other)]
-        if now.role == CANDIDATE and now.epoch > was.epoch and not before.has_majority(number, reached):
+        if now.role == CANDIDATE and now.epoch > was.epoch and number in isolated(before):
             yield f"node {number} reaches no majority, and is a candidate in epoch {now.epoch}"
 
 
@@ -191,7 +226,67 @@ def former_leader_restarts(state: Quorum) -> bool:
     return any(node.role == RESIGNED and node.restarted for node in state.nodes)
 
 
-SITUATIONS = (voter_behind, former_leader_restarts)
+@witness("a node starts again with a record of its epoch in its log")
+def member_of_epoch_restarts(state: Quorum) -> bool:
+    return any(node.restarted and 0 < node.epoch == node.last_epoch and node.role != RESIGNED for node in state.nodes)
+
+
+@witness("a follower whose log was truncated can get a change of voters at an offset at which it had another record")
+def change_after_truncation(state: Quorum) -> bool:
+    return any(
+        node.role == FOLLOWER
+        and any(record.voters is not None for record in state.nodes[node.leader].log[len(node.log) : node.read])
+        for node in state.nodes
+    )
+
+
+@witness("a node whose voters lack its leader can ask that leader")
+def stranger_can_be_asked(state: Quorum) -> bool:
+    return any(node.unreachable and state.can_fetch(number, node.leader) for number, node in enumerate(state.nodes))
+
+
+@witness("a leader has resigned that the voters of another node lack, to which it can say so")
+def stranger_has_resigned(state: Quorum) -> bool:
+    return any(
+        source.role == RESIGNED and state.arrives(leader, other) and state.lists(leader, other)
+        for other, node in enumerate(state.nodes)
+        for leader, source in enumerate(state.nodes)
+        if node.epoch <= source.epoch and node.leader != leader and not state.lists(other, leader)
+    )
+
+
+@step_witness("something fails or is changed after a record was committed")
+def disturbed_after_commit(before: Quorum, after: Quorum) -> bool:
+    return bool(before.committed) and after.spent != before.spent
+
+
+@step_witness("a leader commits a record after something has failed or was changed")
+def commits_after_disturbance(before: Quorum, after: Quorum) -> bool:
+    return before.spent != Spent() and len(after.committed) > len(before.committed)
+
+
+@witness("a voter reaches no majority")
+def voter_isolated(state: Quorum) -> bool:
+    return any(True for _ in isolated(state))
+
+
+@witness("a leader reaches no majority")
+def leader_isolated(state: Quorum) -> bool:
+    return any(state.nodes[number].role == LEADER for number in isolated(state))
+
+
+SITUATIONS = (
+    voter_behind,
+    former_leader_restarts,
+    member_of_epoch_restarts,
+    change_after_truncation,
+    stranger_can_be_asked,
+    stranger_has_resigned,
+    disturbed_after_commit,
+    commits_after_disturbance,
+    voter_isolated,
+    leader_isolated,
+)
 
 
 @witness("two nodes lead different epochs")

@@ -26,7 +26,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.checker.traces.replay import executed
 from leadline.invariants.promises import why_not_promised
-from leadline.reports.kafka.bugs import CONSUMERS, SETTINGS, Archive, Bug, read_archive, sizes
+from leadline.reports.kafka.bugs import CONFIGURED, SETTINGS, Archive, Bug, read_archive, sizes
 from leadline.reports.kafka.kept_behaviours import kept_steps
 from leadline.reports.kept_results import KeptResults
 from leadline.reports.loading import load_spec, mixed_in
@@ -334,7 +334,7 @@ def bug_within(bug: Bug, spec: Spec[Any]) -> list[Spec[Any]]:
     There is a second spec, with more brokers, if ``min.insync.replicas`` is larger than in the bug's own search, and
     the bug's property is one of those.
     """
-    settings = {name: getattr(spec.bounds, name) for name in (*SETTINGS, *CONSUMERS) if hasattr(spec.bounds, name)}
+    settings = {name: getattr(spec.bounds, name) for name in (*SETTINGS, *CONFIGURED) if hasattr(spec.bounds, name)}
     names = [item.name for item in spec.checks if not item.kind.is_witness]
     usual = load_spec(spec.name).with_bounds(bug.bounds_for(spec.name)).with_properties(names)
     within = usual.with_bounds(settings)

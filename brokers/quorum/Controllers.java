@@ -378,6 +378,8 @@ public class Controllers {
             Map<String, String> requests = new TreeMap<>();
             for (Sent each : sent.values()) requests.put(Integer.toString(each.to), ApiKeys.forId(each.message.data().apiKey()).name());
             seen.put("sent", requests);
+            Field state = fieldOf(KafkaRaftClient.class, "partitionState"); // since 3.9: what it has read of its log
+            if (state != null) seen.put("voters", call(call(state.get(client), "lastVoterSet"), "voterIds"));
             return seen;
         }
 

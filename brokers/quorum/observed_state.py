@@ -10,7 +10,19 @@ import attrs
 
 from leadline.model.raft.drawing import text_of
 from leadline.model.raft.explanation import node_row
-from leadline.model.raft.state import DEAD, HALTED, LEADER, NONE, RESIGNED, STOPPED, UNATTACHED, Node, Quorum, Record
+from leadline.model.raft.state import (
+    DEAD,
+    HALTED,
+    LEADER,
+    NONE,
+    RESIGNED,
+    STOPPED,
+    UNATTACHED,
+    Node,
+    Quorum,
+    Record,
+    numbers,
+)
 
 _ROLES = {"voted": UNATTACHED}
 """Names of roles that Kafka has, and the model has not. To 3.8, a node that has voted was in a role of its own."""
@@ -24,6 +36,7 @@ class SeenNode:
         file: the epoch, leader and vote in its quorum-state file.
         high_watermark: the high watermark of its log, 0 since a start.
         announced: the high watermark that a leader tells others, 0 if none, or None in other roles.
+        voters: the voters that it knows, or None if that is not compared.
         told: whether its controller has been told that it leads, or None if that is not compared.
         reason: why a real node has stopped by itself, or an empty string.
     """
@@ -35,6 +48,7 @@ class SeenNode:
     log: tuple[str, ...] = ()
     high_watermark: int = 0
     announced: int | None = None
+    voters: tuple[int, ...] | None = None
     told: bool | None = None
     reason: str = attrs.field(default="", eq=False)
 
@@ -46,7 +60,8 @@ class SeenNode:
         on_disk = f"file {epoch} leader {_name(named)} vote {_name(vote)}"
         told = ", its controller is told" if self.told else ""
         announced = "" if self.announced is None else f", announced {self.announced}"
-        marks = f"HW {self.high_watermark}{announced}{told}"
+        voters = "" if self.voters is None else f", voters {' '.join(map(str, self.voters))}"
+        marks = f"HW {self.high_watermark}{announced}{voters}{told}"
         return f"{self.role}, epoch {self.epoch}, leader {leader}, {on_disk}, log {log}, {marks}"
 
 
@@ -69,10 +84,10 @@ class ObservedQuorum:
 
 def observed_state(state: Quorum) -> ObservedQuorum:
     """Return the observable part of a model state."""
-    return ObservedQuorum(tuple(_of_model(state, node) for node in state.nodes))
+    return ObservedQuorum(tuple(_of_model(state, number, node) for number, node in enumerate(state.nodes)))
 
 
-def _of_model(state: Quorum, node: Node) -> SeenNode:
+def _of_model(state: Quorum, number: int, node: Node) -> SeenNode:
     if node.role in STOPPED:
         return SeenNode(node.role)
     return SeenNode(
@@ -83,6 +98,7 @@ def _of_model(state: Quorum, node: Node) -> SeenNode:
         tuple(map(text_of, node.log)),
         node.high_watermark,
         state.protocol.announces(node) if node.role == LEADER else None,
+        tuple(numbers(state.voters(number))) if state.bounds.dynamic else None,
         None if node.role == RESIGNED and not node.restarted else state.protocol.is_told(node),
     )
 
@@ -112,6 +128,7 @@ def _real(seen: dict[str, Any] | None) -> SeenNode:
         tuple(map(_record, seen["log"])),
         _records_below(seen, "high_watermark"),
         _records_below(seen, "announced") if role == LEADER else None,
+        tuple(sorted(seen["voters"])) if "voters" in seen else None,
         seen["told"],
     )
 
@@ -137,7 +154,8 @@ def differences(model: ObservedQuorum, real: ObservedQuorum) -> list[str]:
 def _differences(model: ObservedQuorum, real: ObservedQuorum) -> Iterator[str]:
     for number, (expected, seen) in enumerate(zip(model.nodes, real.nodes, strict=True)):
         told = seen.told if expected.told is not None else None
-        if attrs.evolve(seen, told=told) != expected:
+        voters = seen.voters if expected.voters is not None else None
+        if attrs.evolve(seen, told=told, voters=voters) != expected:
             yield f"node {number}: {seen}; in the model: {expected}"
 
 

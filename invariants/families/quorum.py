@@ -23,6 +23,8 @@ PROPERTIES = (
     raft.announced_watermark_monotonic,
     raft.quorum_watermark_monotonic,
     raft.nothing_committed_truncated,
+    raft.voters_in_force,
+    raft.applied_in_one_order,
     raft.followers_accepted,
     raft.halts,
     raft.active_controller_complete,

@@ -72,8 +72,11 @@ def end_epoch(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
         was, told = state.nodes[other], after.nodes[other]
         if told.role != FOLLOWER or told == was or state.lists(other, own):
             yield after
-        elif not was.unreachable or was.epoch < told.epoch:
-            yield after.with_node(other, elections.halted(was))
+        elif state.protocol.stops_at_resignation:
+            if not was.unreachable or was.epoch < told.epoch:
+                yield after.with_node(other, elections.halted(was))
+        elif was.epoch < told.epoch:
+            yield after.with_node(other, elections.unattached(was, told.epoch))
 
 
 def told_leader(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
@@ -183,7 +186,7 @@ def append(state: Quorum, own: int) -> Iterator[Quorum]:
     """The controller of a leader writes a record."""
     node = state.nodes[own]
     if node.role == LEADER and state.values < state.bounds.values:
-        changed = node.with_record(Record(node.epoch, own, state.values))
+        changed = node.with_record(Record(node.epoch, own, state.values), rereads=state.protocol.rereads_voters)
         after = attrs.evolve(state.with_node(own, changed), values=state.values + 1)
         yield elections.after_append(after, own)
 
@@ -214,7 +217,9 @@ def change_voters(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
         changed = voters | {key}
     else:
         return
-    after = state.having("changes").with_node(own, node.with_record(Record(node.epoch, own, voters=changed)))
+    record = Record(node.epoch, own, voters=changed)
+    longer = node.with_record(record, rereads=state.protocol.rereads_voters)
+    after = state.having("changes").with_node(own, longer)
     yield elections.after_append(after, own)
 
 

@@ -170,7 +170,8 @@ def leading(state: Quorum, own: int) -> Quorum:
     """
     node = state.nodes[own]
     ends = (NONE,) * state.bounds.nodes
-    node = node.entering(LEADER, leader=own, vote=NONE, ends=ends).with_record(Record(node.epoch, own))
+    node = node.entering(LEADER, leader=own, vote=NONE, ends=ends)
+    node = node.with_record(Record(node.epoch, own), rereads=state.protocol.rereads_voters)
     return after_append(state.with_node(own, node), own)
 
 

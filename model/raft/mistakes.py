@@ -106,6 +106,12 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("configured_voters", "compared"): "a node that does not start votes for nobody",
     ("voters", "static"): "voters do not change within these bounds",
     ("voters", "dynamic"): "voters do not change within these bounds",
+    ("truncated_log", "end"): "it reads all changes",
+    ("truncated_log", "former-end"): "voters do not change within these bounds",
+    ("answer_of_leader", "heard"): "it waits for the leader",
+    ("answer_of_leader", "follower"): "its voters have the leader within these bounds",
+    ("former_leader", "unknown"): "it waits for the next leader",
+    ("former_leader", "endpoint"): "its voters have the leader within these bounds",
     ("controller_told", "epoch-start"): "it has consumed all records before its epoch (KAFKA-15345)",
     ("controller_told", "own-record"): "it has consumed all records before its epoch",
 }

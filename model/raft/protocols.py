@@ -34,6 +34,8 @@ class Protocol:
         leaders_are_voters: whether a node knows no leader but its voters, and does not start if its file names another.
         changes_voters: whether voters can be added and removed (KIP-853).
         rereads_voters: whether a node reads Voters records where its log was truncated and has grown again.
+        stops_at_answer: whether a node stops by itself that asks a leader which its voters lack, and is not a follower.
+        stops_at_resignation: whether a node stops by itself that would follow such a leader when that has resigned.
         one_change_at_a_time: whether a change of voters waits until the one before is committed.
         changes_after_commit: whether a change of voters waits until the leader has committed a record of its epoch.
         is_told: returns whether the node's controller has been told that it leads.
@@ -61,6 +63,8 @@ class Protocol:
     leaders_are_voters: bool
     changes_voters: bool
     rereads_voters: bool
+    stops_at_answer: bool
+    stops_at_resignation: bool
     is_told: Callable[[Node], bool]
     one_change_at_a_time: bool = True
     changes_after_commit: bool = True

@@ -49,6 +49,9 @@ _RELEASES: Releases = (
             "unreadable_file": "deleted",
             "configured_voters": "compared",
             "voters": "static",
+            "truncated_log": "end",
+            "answer_of_leader": "heard",
+            "former_leader": "unknown",
             "controller_told": "epoch-start",
         },
     ),
@@ -61,7 +64,14 @@ _RELEASES: Releases = (
     (
         "3.9",
         ("3.9.0",),
-        {"configured_voters": "trusted", "voters": "dynamic", "controller_told": "own-record"},
+        {
+            "configured_voters": "trusted",
+            "voters": "dynamic",
+            "truncated_log": "former-end",
+            "answer_of_leader": "follower",
+            "former_leader": "endpoint",
+            "controller_told": "own-record",
+        },
     ),
     ("3.9.1", between("3.9.1", "3.9.2"), {"unattached": "asks"}),
     (

@@ -26,7 +26,7 @@ def fetch(state: Quorum, own: int, other: int) -> Quorum:
         return state
     node, goes_on = answered(state.protocol, own, state.nodes[own], FINE, state.nodes[other])
     if goes_on and node.role != FOLLOWER:
-        node = halted(node)
+        node = halted(node) if state.protocol.stops_at_answer else node
     elif goes_on:
         source = state.nodes[other]
         node = received(state, node, source) if divergence is None else truncated(state, node, *divergence)
@@ -88,7 +88,7 @@ def truncated(state: Quorum, node: Node, epoch: int, end: int) -> Node:
     to = min(own_end, end) if epoch in (0, own_epoch) else own_end
     if min(to, end) < node.high_watermark:
         return halted(node)
-    read = max(node.read, len(node.log)) if state.bounds.changes and not state.protocol.rereads_voters else 0
+    read = max(node.read, len(node.log)) if state.bounds.changes else 0
     missed = frozenset(at for at in node.missed if at < to)
     read = read if read > to else 0
     return attrs.evolve(node, log=node.log[:to], flushed=min(node.flushed, to), read=read, missed=missed)
@@ -97,7 +97,7 @@ def truncated(state: Quorum, node: Node, epoch: int, end: int) -> Node:
 def received(state: Quorum, node: Node, source: Node) -> Node:
     """Return a follower that has appended the next record of its leader, and learned the high watermark."""
     for record in source.log[len(node.log) : len(node.log) + 1]:
-        node = node.with_record(record)
+        node = node.with_record(record, rereads=state.protocol.rereads_voters)
     flushed = len(node.log) if state.protocol.flushes_first else node.flushed
     told = min(state.protocol.announces(source), len(node.log)) or node.high_watermark
     if told < node.high_watermark:

@@ -164,17 +164,51 @@ RULES = (
         "voters",
         "whether voters can be added and removed, with kraft.version 1",
         (
+            Value("static", "no", "2.8 to 3.8: controller.quorum.voters", {"changes_voters": False}),
+            Value("dynamic", "yes", "KIP-853, KAFKA-14094; 3.9.0", {"changes_voters": True}),
+        ),
+    ),
+    Rule(
+        "truncated_log",
+        "from which offset a node whose log was truncated reads changes of voters",
+        (
+            Value("end", "from its new end; to 3.8, there are none", "2.8 to 3.8", {"rereads_voters": True}),
             Value(
-                "static",
-                "no",
-                "2.8 to 3.8: controller.quorum.voters",
-                {"changes_voters": False, "rereads_voters": True},
+                "former-end",
+                "from where it ended before",
+                "KIP-853; 3.9.0: KRaftControlRecordStateMachine.truncateNewEntries",
+                {"rereads_voters": False},
+            ),
+        ),
+    ),
+    Rule(
+        "answer_of_leader",
+        "what a node does that asks the leader which its file names, and which its voters lack",
+        (
+            Value("heard", "it stays unattached; to 3.8, it does not start", "2.8 to 3.8", {"stops_at_answer": False}),
+            Value(
+                "follower",
+                "it stops, because only a follower handles such an answer",
+                "KAFKA-16529; 3.9.0: KafkaRaftClient.handleFetchResponse",
+                {"stops_at_answer": True},
+            ),
+        ),
+    ),
+    Rule(
+        "former_leader",
+        "what a node does that hears that a leader has resigned which its voters lack",
+        (
+            Value(
+                "unknown",
+                "it knows the epoch, and no leader",
+                "2.8 to 3.8: KafkaRaftClient.maybeTransition",
+                {"stops_at_resignation": False},
             ),
             Value(
-                "dynamic",
-                "yes, but a node whose log was truncated does not read those changes up to where it ended",
-                "KIP-853, KAFKA-14094; 3.9.0: KRaftControlRecordStateMachine.truncateNewEntries",
-                {"changes_voters": True, "rereads_voters": False},
+                "endpoint",
+                "it stops, because it does not know where the leader is",
+                "KAFKA-16529; 3.9.0: QuorumState.transitionToFollower",
+                {"stops_at_resignation": True},
             ),
         ),
     ),

@@ -34,6 +34,11 @@ Voters = frozenset[tuple[int, int]]
 """Voters, as pairs of node and directory. Directories are 0 with kraft.version 0, which does not know them."""
 
 
+def numbers(voters: Voters) -> list[int]:
+    """Return the numbers of voters in ascending order."""
+    return sorted(number for number, _ in voters)
+
+
 @attrs.frozen(cache_hash=True)
 class Record:
     """A record of the metadata log.
@@ -73,7 +78,7 @@ class Node:
         restarted: whether it is in this role since its start.
         unreachable: whether it knows the leader from its quorum-state file, and not from its voters or a message where
             that is.
-        read: with changes of voters, the offset from which it reads Voters records, if its log was truncated below.
+        read: with changes of voters, where its log ended before it was truncated, until it is as long again.
         missed: the offsets of Voters records in its log that it has not read.
         directory: how often its disk was replaced.
         unlisted: the voters that are missing in its configuration, with kraft.version 0.
@@ -116,12 +121,15 @@ class Node:
         """Whether all changes of voters in its log are below its high watermark."""
         return all(record.voters is None for record in self.log[self.high_watermark :])
 
-    def with_record(self, record: Record) -> Node:
-        """Return the node with a record appended to its log. It does not read a Voters record at an offset that it has
-        read already (`KRaftControlRecordStateMachine.truncateNewEntries` leaves its `nextOffset` as it is).
+    def with_record(self, record: Record, *, rereads: bool) -> Node:
+        """Return the node with a record appended to its log.
+
+        Parameters:
+            rereads: whether it reads a Voters record at an offset that it has read before. If not, it misses it
+                (`KRaftControlRecordStateMachine.truncateNewEntries` leaves its `nextOffset` as it is).
         """
         at = len(self.log)
-        missed = self.missed | {at} if record.voters is not None and at < self.read else self.missed
+        missed = self.missed | {at} if record.voters is not None and at < self.read and not rereads else self.missed
         return attrs.evolve(self, log=(*self.log, record), read=self.read if at + 1 < self.read else 0, missed=missed)
 
     def entering(self, role: str, **fields: object) -> Node:

@@ -183,7 +183,7 @@ class Plan:
             failures = [each for each in self.failures if not _any_is(each.not_with, own)]
             most = self.most if setting.most is None else setting.most
             for (larger, size), (number, failing, every) in itertools.product(
-                enumerate(sizes), self._chosen(spec, failures, most)
+                enumerate(sizes), self._chosen(spec, setting, failures, most)
             ):
                 happening = [*failing, *(each for each in every for _ in range(each.most))]
                 bounds = _bounds(setting, size, happening)
@@ -216,11 +216,12 @@ class Plan:
         return sorted(found, key=lambda planned: planned.effort)
 
     def _chosen(
-        self, spec: Spec[Any], failures: Sequence[Failure], most: int
+        self, spec: Spec[Any], setting: Setting, failures: Sequence[Failure], most: int
     ) -> Iterator[tuple[int, tuple[Failure, ...], list[Failure]]]:
         """Yield the combinations of failures: how many, which ones, and those of which a few happen; see `together`."""
         known = spec.family.perturbations if self.together and spec.family is not None else ()
-        every = [each for each in failures if each.bounds.keys() <= {*known} and _is_modelled(spec, each.bounds)]
+        own = [each for each in failures if each.bounds.keys() <= {*known}]
+        every = [each for each in own if _is_modelled(spec, {**setting.bounds, **each.bounds})]
         if not every or not most:
             yield from ((n, chosen, []) for n in range(most + 1) for chosen in _combinations(failures, n))
             return

@@ -47,6 +47,9 @@ CONSUMERS = {"cooperative": "CooperativeStickyAssignor", "static": "group.instan
 """The bounds that say how the consumers of a group are configured. A bug whose bounds name none of them occurs with
 each."""
 
+CONFIGURED = CONSUMERS | {"dynamic": "kraft.version=1"}
+"""The same, and the bound that says whether voters of the metadata log are in that log."""
+
 REPLICATION = "kafka"
 TRANSACTIONS = "txn"
 CONTROL = "control"
@@ -397,7 +400,7 @@ def _is_within(bug: Bug, spec: Spec[Any]) -> bool:
 
 def _same_settings(bug: Bug, spec: Spec[Any]) -> bool:
     needed, given = _bounds_of(bug, spec), spec.bounds
-    compared = [*_names(needed, SETTINGS), *(name for name in CONSUMERS if name in bug.bounds_for(spec.name))]
+    compared = [*_names(needed, SETTINGS), *(name for name in CONFIGURED if name in bug.bounds_for(spec.name))]
     return all(getattr(needed, name) == getattr(given, name) for name in compared)
 
 

@@ -18,7 +18,7 @@ from leadline.invariants.promises import LOSS_PROPERTIES
 from leadline.model.history import short
 from leadline.model.kafka.bounds import NO_LIMIT
 from leadline.model.kafka.state import Partition, Promise
-from leadline.reports.kafka.bugs import CONSUMERS, SETTINGS, Bug, BugResult
+from leadline.reports.kafka.bugs import CONFIGURED, SETTINGS, Bug, BugResult
 
 SEVERITIES = ("critical", "high", "medium", "low")
 """The severities, the most severe first."""
@@ -34,7 +34,7 @@ OF_DATA = (
 )
 """Properties whose violation means that what clients wrote or read is wrong."""
 
-OF_CANDIDATES = ("strong_isr", "weak_isr", "isr_joined_with_all")
+OF_CANDIDATES = ("strong_isr", "weak_isr", "isr_joined_with_all", "voters_in_force")
 """Properties whose violation means that a broker can be elected without a committed record."""
 
 OF_REQUESTS = ("reassignment_as_asked", "added_or_removed")
@@ -120,7 +120,7 @@ def _coincidence(bug: Bug, trace: Trace[Any], spent: Mapping[str, int]) -> str:
     settings = [
         f"{kafka_name}={str(bug.bounds[name]).lower()}" for name, kafka_name in SETTINGS.items() if name in bug.bounds
     ]
-    settings += [kafka_name for name, kafka_name in CONSUMERS.items() if bug.bounds.get(name)]
+    settings += [kafka_name for name, kafka_name in CONFIGURED.items() if bug.bounds.get(name)]
     return "; ".join(parts or ["no failure and no request of an operator"]) + (
         f"; with {', '.join(settings)}" if settings else ""
     )

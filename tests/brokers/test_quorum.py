@@ -14,10 +14,13 @@ from leadline.brokers.quorum.plan import plan_of
 from leadline.brokers.quorum.process import Controllers
 from leadline.brokers.releases import broker_release
 from leadline.checker.spec import Spec
-from leadline.checker.trace import Trace
+from leadline.checker.trace import Trace, complaint_at_end
 from leadline.invariants.raft import quorum_leader_complete
 from leadline.model.raft.actions import ACTIONS
 from leadline.model.raft.state import HALTED, LEADER, RESIGNED, UNATTACHED, Node, Quorum, Record
+from leadline.reports.kafka.broker_runs.counterexamples import counterexample
+from leadline.reports.kafka.broker_runs.schedules import affected_release, bug_of, fixed_release, schedules_of
+from leadline.reports.kafka.bugs import read_archive
 from leadline.reports.loading import load_spec
 from tests.brokers.fake_java import install
 from tests.suite.command import call
@@ -156,6 +159,36 @@ def test_what_is_seen_is_compared_with_the_model() -> None:
     assert ended.startswith("node 2: dead; in the model: unattached")
     (stopped,) = differences(model, observed_in({0: LED, 1: VOTED | {"halted": "IllegalStateException"}, 2: IDLE}, 3))
     assert stopped.startswith("node 1: halted: IllegalStateException; in the model")
+
+
+def test_what_nodes_take_for_the_voters_is_compared_with_kraft_version_1() -> None:
+    model = observed_state(behaviour("quorum/3.9", (), dynamic=True).states[0])
+    seen = IDLE | {"voters": [2, 0, 1]}
+    assert differences(model, observed_in(dict.fromkeys(range(3), seen), 3)) == []
+    (differs,) = differences(model, observed_in({0: seen, 1: seen | {"voters": [1, 2]}, 2: seen}, 3))
+    assert differs.startswith("node 1: unattached")
+    assert "voters 1 2;" in differs
+    static = observed_state(behaviour("quorum/3.9", ()).states[0])
+    assert differences(static, observed_in(dict.fromkeys(range(3), seen | {"voters": [1]}), 3)) == []
+
+
+LEFT_OUT = {
+    "missed change of voters": "leader 0 appends a record",
+    "unknown leader": "node 1 restarts",
+    "resigned stranger": "node 2 restarts",
+    "former candidate": "node 1 restarts",
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_no_release_has_fixed_is_replayed_with_and_without_the_event_that_decides(name: str) -> None:
+    archive = read_archive()
+    bug = bug_of(archive, name)
+    affected = affected_release(bug, None)
+    schedules = schedules_of(archive, bug, affected, fixed_release(bug, affected, None), counterexample)
+    assert (schedules.control, schedules.left_out) == (affected, LEFT_OUT[name])
+    both = [schedules.plan.trace, schedules.control_plan.trace]
+    assert [complaint_at_end(each.spec, each.spec.checks[0], each.states) is None for each in both] == [False, True]
 
 
 def test_what_a_controller_is_told_is_not_compared_while_its_leader_resigns() -> None:

@@ -58,6 +58,13 @@ def test_a_replaced_disk_loses_what_was_committed() -> None:
     assert (affected["judgement"], without["judgement"]) == ("reproduced", "absent")
 
 
+@pytest.mark.parametrize("name", ["missed change of voters", "unknown leader", "resigned stranger", "former candidate"])
+def test_what_no_release_has_fixed_is_made_and_is_not_without_the_event_that_decides(name: str) -> None:
+    affected, without = replays(name)
+    assert (affected["release"], affected["judgement"]) == ("4.4.0", "reproduced")
+    assert (without["release"], without["judgement"]) == ("4.4.0", "absent")
+
+
 REPRODUCED = (
     ("KAFKA-14205: two leaders", "4.4.0"),
     ("KAFKA-14205: a committed record is lost", "3.9.2"),

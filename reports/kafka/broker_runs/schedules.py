@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from leadline.brokers.control.plan import plan_of as plan_of_controllers
 from leadline.brokers.control.schedule import schedule_of as schedule_of_controllers
 from leadline.brokers.driver.plan import plan_of
 from leadline.brokers.driver.schedule import schedule_of
+from leadline.brokers.errors import NotExecutable
 from leadline.brokers.plans import AnyPlan
 from leadline.brokers.quorum.plan import plan_of as plan_of_quorum
 from leadline.brokers.releases import BrokerRelease, broker_release, mixed_release
@@ -163,7 +165,7 @@ def schedules_of(
         brokers = f"the brokers are started with the rules of {spec.name}"
         raise LeadlineError(f"{brokers}, under which the counterexample for {needed} does not violate {bug.property}")
     if fixed is None:
-        left_out, control = without_the_event(plan.trace, found)
+        left_out, control = without_the_event(plan.trace, found, functools.partial(_is_executable, bug, affected))
         reason = f"no release with {controller_of(affected)} has the fix"
         if family_of(bug) == TRANSACTIONS and bug.fixed:
             reason = "producers of releases with the fix send other requests"
@@ -211,7 +213,17 @@ def _for_fixed(found: Trace[Any], again: BugSearch, search: Search, controller: 
     return search(again)
 
 
-def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[Any]]:
+def _is_executable(bug: Bug, release: BrokerRelease, trace: Trace[Any]) -> bool:
+    try:
+        _plan(bug, trace, release)
+    except NotExecutable:
+        return False
+    return True
+
+
+def without_the_event(
+    trace: Trace[Any], found: Trace[Any], prefers: Callable[[Trace[Any]], bool] = lambda trace: True
+) -> tuple[str, Trace[Any]]:
     """Leave an event out of a trace, so that the trace no longer violates the property.
 
     Steps that are not possible without the event are left out too.
@@ -219,6 +231,7 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
     Parameters:
         trace: a trace that violates a property.
         found: the counterexample, which names the property.
+        prefers: whether a trace is preferred, as it can be executed.
 
     Returns:
         The sentence that describes the event, and the trace without the event. Among the possible events, the one whose
@@ -230,12 +243,12 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
     tried = (
         (instance.sentence, _without(trace, at))
         for at, instance in enumerate(trace.instances)
-        if instance.action.name in _EVENTS
+        if instance.action.name in (_EVENTS_OF_QUORUM if trace.spec.name.startswith(f"{QUORUM}/") else _EVENTS)
     )
     kept = [(sentence, each) for sentence, each in tried if not _violates(each, found)]
     if not kept:
         raise LeadlineError("there is no control replay, because the bug still occurs whichever event is left out")
-    return max(kept, key=lambda pair: len(pair[1]))
+    return max(kept, key=lambda pair: (prefers(pair[1]), len(pair[1])))
 
 
 _EVENTS = (
@@ -244,6 +257,8 @@ _EVENTS = (
     *("directory_replaced", "replace_disk", "change_level"),
     *("late_add", "late_record", "late_end"),
 )
+
+_EVENTS_OF_QUORUM = ("append", "restart", "change_configuration", "change_voters", "replace_disk")
 
 
 def _without(trace: Trace[Any], left_out: int) -> Trace[Any]:
