@@ -45,7 +45,8 @@ def learned(context: Context, fetched: FirstFetches) -> Iterator[Observation[Par
             window = Window(sent, min(latest, dies), (told.frame,))
             is_known = read.kraft or told.epoch in written  # records of the metadata log are compared, too
             known = leader, epoch, read.isr(list(told.isr))
-            yield context.make.learned(window, broker, *known, optional=latest >= dies, isr_is_known=is_known)
+            optional = latest >= dies or is_overtaken(context, told, broker)
+            yield context.make.learned(window, broker, *known, optional=optional, isr_is_known=is_known)
         if broker == leader and (told in again or told.assignment is not None):
             yield metadata_applied.applied(context, told, broker, answered)
 
@@ -69,3 +70,14 @@ def _is_first(context: Context, told: Notice, received: list[float]) -> bool:
     start = context.processes.started(context.read.replica(told.broker), told.passed)
     none_before = bisect.bisect_left(received, start) >= bisect.bisect_left(received, told.passed)
     return none_before and told.sent >= start
+
+
+def is_overtaken(context: Context, told: Notice, broker: int) -> bool:
+    """Return whether a broker has started since an epoch began, and the controller had begun a later one when it sent
+    the epoch (ZooKeeper): a request that waited in the controller's queue for the broker. The later epoch follows it at
+    once. In the model, a broker that starts is sent the latest epoch only.
+    """
+    started = context.processes.started(broker, told.passed)
+    begun = [each.latest for each in context.controller.decisions if each.epoch == told.epoch]
+    later = any(each.epoch > told.epoch and each.latest < told.passed for each in context.controller.decisions)
+    return not context.read.kraft and later and bool(begun) and max(begun) < started

@@ -13,8 +13,12 @@ from typing import Any
 
 import pytest
 
+from leadline.brokers.conformance.announcements import is_overtaken
+from leadline.brokers.conformance.context import Context
+from leadline.brokers.conformance.controller import Controller, Decision, Notice
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.brokers.conformance.processes import Processes, ProcessRun
 from leadline.brokers.conformance.reading import read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer, Conformance
@@ -129,6 +133,22 @@ def test_a_request_that_waits_while_its_leader_begins_an_epoch_is_counted_once()
         assert column is not None
         answers[name] = check(read, column).conformance.answer
     assert answers == {"2.4": Answer.CONFORMS, "2.8": Answer.REJECTED}
+
+
+@pytest.mark.parametrize(
+    ("passed", "started", "epoch", "overtaken"),
+    [(6.0, 3.0, 8, True), (4.0, 3.0, 8, False), (6.0, 0.5, 8, False), (6.0, 3.0, 9, False)],
+)
+def test_a_request_that_another_overtakes_may_be_left_out(
+    passed: float, started: float, epoch: int, overtaken: bool
+) -> None:
+    """Epoch 8 begins at 1 s, and epoch 9 at 5 s."""
+    begun = tuple(Decision(at, at, 0, number, (0,), 1) for number, at in ((8, 1.0), (9, 5.0)))
+    processes = Processes({0: [ProcessRun((0.0, 0.0)), ProcessRun((started, started))]})
+    read = PartitionRecording(read_recording(LOST), "t", 0)
+    context = Context(read, Observations(CHAIN), Controller(begun, ()), processes)
+    told = Notice(0, passed, passed, passed + 1, 0, epoch, (0,), 2)
+    assert is_overtaken(context, told, 0) == overtaken
 
 
 CHAIN = followed_release(chain_of("kafka/3.9..4.1..4.3"), 2)
