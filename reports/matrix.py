@@ -42,6 +42,7 @@ NAMED = (
     "designs",
     "group-offsets",
     "groups",
+    "quorum",
     "rolls",
     "states",
     "transactions",

@@ -24,6 +24,7 @@ SPECS = (
     "txn/kip-890-1+time_out=re-initialise",
     "control/2.4",
     "control/4.1",
+    "quorum/3.9.1",
 )
 
 

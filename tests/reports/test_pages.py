@@ -23,6 +23,7 @@ from leadline.invariants.families.group import GROUP
 from leadline.invariants.families.kafka import KRAFT_PROPERTIES
 from leadline.invariants.families.kafka import LIVENESS as KAFKA_LIVENESS
 from leadline.invariants.families.kafka import PROPERTIES as KAFKA_PROPERTIES
+from leadline.invariants.families.quorum import QUORUM
 from leadline.invariants.promises import durable_after_few_unclean_stops, why_not_promised
 from leadline.model.control.releases import RELEASES as CONTROL_RELEASES
 from leadline.model.kafka.releases import DESIGNS, RELEASES
@@ -89,6 +90,7 @@ ROLLS_MATRIX = SHIPPED.with_name("rolls.toml")
 UPGRADES_MATRIX = SHIPPED.with_name("upgrades.toml")
 DELETION_MATRIX = SHIPPED.with_name("deletion.toml")
 GROUPS_MATRIX = SHIPPED.with_name("groups.toml")
+QUORUM_MATRIX = SHIPPED.with_name("quorum.toml")
 GROUP_OFFSETS_MATRIX = SHIPPED.with_name("group-offsets.toml")
 CONSUMER_GROUPS_MATRIX = SHIPPED.with_name("consumer-groups.toml")
 PAGES = {
@@ -103,6 +105,7 @@ PAGES = {
     UPGRADES_MATRIX: "upgrades.md",
     GROUP_OFFSETS_MATRIX: "group-offsets.md",
     GROUPS_MATRIX: "groups.md",
+    QUORUM_MATRIX: "quorum.md",
     CONSUMER_GROUPS_MATRIX: "consumer-groups.md",
 }
 
@@ -140,10 +143,11 @@ def test_the_matrix_of_controllers_has_every_release_of_the_family() -> None:
     [
         (DELETION_MATRIX, RELEASES),
         (GROUP_OFFSETS_MATRIX, GROUP.columns),
+        (QUORUM_MATRIX, QUORUM.columns),
         (GROUPS_MATRIX, [column for column in GROUP.columns if not column.name.endswith("-consumer")]),
         (CONSUMER_GROUPS_MATRIX, [column for column in GROUP.columns if column.name.endswith("-consumer")]),
     ],
-    ids=["deletion", "offsets", "groups", "consumer-groups"],
+    ids=["deletion", "offsets", "quorum", "groups", "consumer-groups"],
 )
 def test_the_matrices_of_deletion_and_of_groups_have_every_release(matrix: Path, columns: Sequence[RuleColumn]) -> None:
     assert read_matrix(matrix).specs == [column.name for column in columns]
