@@ -47,7 +47,6 @@ UNREAD = {
     " *.LeaderRecoveryState multi*.version setData*.version *.zxid",
     "of a batch of the metadata log, or of a producer, only the records are read": "metadata*.last Produce request.last"
     " Produce request.offset",
-    "without the epoch of a session, a fetch request names all partitions": "*.SessionEpoch *.SessionId",
     "offsets and epochs in a producer's request are the client's": "Produce request.first Produce request.leader_epoch",
     "topics are created as their first leader epoch says": "CreateTopics*.*",
     "what an operator asked for shows in the decision": "ElectLeaders*.*",
@@ -66,6 +65,7 @@ UNREAD = {
 """Why numbers are not read, or say nothing in these recordings: the fields of each reason."""
 
 SOMETIMES = {
+    "without the epoch of a session, a fetch request names all partitions": "*.SessionEpoch *.SessionId",
     "a frame of another partition is left out, and a recording without it can conform": "Fetch*.Partition"
     " Produce request.Index *.PartitionIndex OffsetForLeaderEpoch*.Partition",
     "of another partition of the topic, only the number of replicas is read": "metadata*.Isr metadata*.Leader"
