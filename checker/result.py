@@ -94,6 +94,8 @@ class Limits:
             search before it has found `SOUGHT_STATES` distinct states. If empty, a violation of any property ends the
             search. A random search ignores this option.
         traces: the number of different shortest counterexamples to find for each property.
+        as_found: whether the steps of a trace stay in the order in which the search found them. Otherwise they are
+            reordered to switch rarely between components, which takes up to a second for each trace.
         coverage: whether to collect `Statistics.covered`. This approximately doubles the duration of a search.
 
     Raises:
@@ -109,6 +111,7 @@ class Limits:
     coverage: bool = False
     sought: tuple[str, ...] = ()
     max_cpu_seconds: float | None = None
+    as_found: bool = False
 
     def __attrs_post_init__(self) -> None:
         times = ("max_seconds", "max_cpu_seconds")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
 from leadline.checker.errors import SpecError
+
+if TYPE_CHECKING:
+    from leadline.checker.engines.learning.kept import Kept
 
 __all__ = ["CompiledSettings", "RandomSettings", "SparkSettings"]
 
@@ -107,11 +111,14 @@ class CompiledSettings(EngineSettings):
         verify: the fraction of the uses of learned results to compare with direct calls, from 0 to 1. None means that
             their number grows with the logarithm of the number of uses.
         symmetry: see `OracleSettings`.
+        kept: what earlier searches have learned, and where this one adds to it, or None. Not used by a search that is
+            saved or counts coverage, or with symmetry.
         tuning: internal sizes and times.
     """
 
     symmetry: bool = False
     workers: int | None = None
+    kept: Kept | None = None
     verify: float | None = None
     checkpoint: Path | None = None
     checkpoint_every: float | None = None

@@ -130,6 +130,7 @@ class Spec(Generic[S]):
     cut: Callable[[S], bool] | None = None
     family: Any = None
     column: Any = None
+    _drops_nothing: bool = attrs.field(default=False, init=False, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         for name in ("actions", "properties", "optional", "rests_on"):  # pyright would ignore converters
@@ -201,6 +202,8 @@ class Spec(Generic[S]):
         """Check that no function drops what a generator function returns. This is done when the initial states are
         asked for, as every search does: a helper may be defined below the spec, and most copies are never searched.
         """
+        if self._drops_nothing:
+            return
         refuse_dropped(f"spec {self.name}: initial_states", self.initial_states, STATES)
         for action in self.actions:
             refuse_dropped(f"action {action.name}", action.function, STEPS)
@@ -208,6 +211,7 @@ class Spec(Generic[S]):
                 refuse_dropped(f"action {action.name}: a domain", domain, VALUES)
         for item in (*self.properties, *self.optional):
             refuse_dropped(item.owner, item.function, REASONS)
+        object.__setattr__(self, "_drops_nothing", True)
 
     def _check_fairness(self) -> None:
         if not isinstance(self.fairness, Mapping):
@@ -234,7 +238,7 @@ class Spec(Generic[S]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave out the family and the column, which engines do not need, and which need not be picklable."""
-        names = [field.name for field in attrs.fields(type(self)) if field.name not in ("family", "column")]
+        names = [each.name for each in attrs.fields(type(self)) if each.init and each.name not in ("family", "column")]
         return functools.partial(type(self), **{name: getattr(self, name) for name in names}), ()
 
     def fair(self, action: Action[S, ...]) -> str:
@@ -467,7 +471,7 @@ class Spec(Generic[S]):
         Raises:
             SpecError: if a name in `changes` is not the name of a bound, or if a value is not allowed.
         """
-        return attrs.evolve(self, bounds=change_bounds(self.bounds, changes))
+        return self._with_same_functions(attrs.evolve(self, bounds=change_bounds(self.bounds, changes)))
 
     def with_properties(self, names: Iterable[str]) -> Spec[S]:
         """Return a copy of the spec that is restricted to the given properties. Optional witnesses stay optional.
@@ -492,7 +496,7 @@ class Spec(Generic[S]):
                     raise SpecError(f"{self.name} has no property {name!r}{nearest(name, names_known)}")
             chosen = [item for item in known if item.name in wanted]
             chosen = [item for item in chosen if item.declared not in chosen]
-        return attrs.evolve(
+        restricted = attrs.evolve(
             self,
             properties=[item.named for item in chosen if item is not DEADLOCK],
             optional=[item for item in self.optional if item.kind.is_witness and item not in chosen],
@@ -500,6 +504,12 @@ class Spec(Generic[S]):
             check_deadlock=DEADLOCK in chosen,
             final=self.final if DEADLOCK in chosen else None,
         )
+        return self._with_same_functions(restricted)
+
+    def _with_same_functions(self, other: Spec[S]) -> Spec[S]:
+        """Return a spec that has no other functions than this one. What these drop is not looked for again."""
+        object.__setattr__(other, "_drops_nothing", self._drops_nothing)
+        return other
 
     def resting_on(self, names: Iterable[str], wanted: Iterable[str] | None = None) -> Spec[S]:
         """Return a copy of the spec in which *holds* rests on witnesses.

@@ -79,6 +79,7 @@ class Budget:
 
     Attributes:
         started: the value of `time.monotonic` at the start of the search, minus `spent`.
+        interrupted: whether a signal or a limit has interrupted the search, at any place.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class Budget:
         self._paused_at: float | None = None
         self._over = threading.Event()
         self._not_caught: list[KeyboardInterrupt] = []
+        self.interrupted = False
 
     @property
     def swallowed(self) -> Stop | None:
@@ -183,6 +185,7 @@ class Budget:
             try:
                 before[number](number, frame)
             except KeyboardInterrupt as interrupt:
+                self.interrupted = True
                 if interrupt not in self._not_caught:  # recorded if a second signal arrived in this handler
                     self._not_caught.append(interrupt)
                 raise
@@ -248,6 +251,6 @@ class Budget:
     def _interrupt(self, *_: object) -> None:
         stop = None if self._over.is_set() else self._exceeded()
         if stop:
-            interrupt = LimitReached(stop)
+            interrupt, self.interrupted = LimitReached(stop), True
             self._not_caught.append(interrupt)
             raise interrupt

@@ -116,7 +116,7 @@ def property_results(
             results.append(_liveness_result(item, judged, premise, _never(spec, item, premise)))
             continue
         wanted = 1 if item.kind.is_witness else limits.traces
-        traces = itertools.islice(_traces(spec, item, seen, arrivals), wanted)
+        traces = itertools.islice(_traces(spec, item, seen, arrivals, limits.as_found), wanted)
         verdict = judge(item, bool(seen), exhausted)
         premise = premise_shown(spec, item, shown)
         results.append(PropertyResult(item, verdict, tuple(traces), premise, _never(spec, item, premise)))
@@ -161,14 +161,16 @@ def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
     return None if (spec.complaint(item, *end) is None) == item.kind.is_witness else item
 
 
-def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals: Arrivals[S]) -> Iterator[Trace[S]]:
+def _traces(
+    spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals: Arrivals[S], as_found: bool
+) -> Iterator[Trace[S]]:
     """Yield the shortest traces of a property, beginning with one trace for each sighting."""
     if not seen:
         return
     from leadline.checker.traces.graph import shortest_path_graph  # networkx takes a tenth of a second to import
 
     graph = shortest_path_graph(arrivals, [sighting.state for sighting in seen])
-    ways = [_ways(spec, item, sighting, graph) for sighting in seen]
+    ways = [_ways(spec, item, sighting, graph, as_found) for sighting in seen]
     shortest: int | None = None
     for round_of_ways in itertools.zip_longest(*ways):
         for trace in filter(None, round_of_ways):
@@ -177,14 +179,18 @@ def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals
                 yield trace
 
 
-def _ways(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
-    """Yield every shortest trace to a sighting. The first trace has the fewest switches between components."""
+def _ways(
+    spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any], as_found: bool
+) -> Iterator[Trace[S]]:
+    """Yield every shortest trace to a sighting. The first trace has the fewest switches between components, or is the
+    first one found.
+    """
     found = _found(spec, item, sighting, graph)
     first = next(found)
     if item.kind.is_witness:  # the example of a witness does not need to be the most readable one
         yield first
         return
-    told = with_fewest_switches(first)
+    told = first if as_found else with_fewest_switches(first)
     yield told
     others = itertools.chain([first], found)
     yield from (trace for trace in others if (trace.states, trace.instances) != (told.states, told.instances))

@@ -53,6 +53,11 @@ class Kinds:
         taken, self.new = self.new, []
         return taken
 
+    def take_all(self) -> list[object]:
+        """Return all that was ever found, and replace the list `new` with an empty list."""
+        self.new = []
+        return [*self._met.values()]
+
     def note(self, value: object, path: str) -> None:
         """Add the classes, functions and modules to which a value refers.
 

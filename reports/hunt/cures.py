@@ -15,6 +15,7 @@ import functools
 import inspect
 import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import attrs
 
 from leadline.checker.action import Action
 from leadline.checker.bounds import bounds_text
-from leadline.checker.errors import LeadlineError
+from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.spec import Spec
 from leadline.model.rules import RuleColumn
 from leadline.reports.differences import nearest_release, with_fields
@@ -147,8 +148,11 @@ def _with_rules(reference: str, rules: dict[str, str]) -> str:
 
 @functools.cache
 def base_spec(reference: str) -> Spec[Any]:
-    """Return the spec with the given reference. Each spec is loaded only once."""
-    return load_spec(reference)
+    """Return the spec with the given reference. Each spec is loaded and its functions are checked only once."""
+    spec = load_spec(reference)
+    with suppress(SpecError):  # whoever searches it says what is wrong
+        spec.initials()
+    return spec
 
 
 @functools.cache

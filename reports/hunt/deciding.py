@@ -22,6 +22,7 @@ from leadline.checker.properties import Property
 from leadline.checker.result import Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
+from leadline.checker.traces.reordering import with_fewest_switches
 from leadline.reports.diagnosis import allows
 from leadline.reports.hunt.cures import KNOWN, SHARED, Cure, World, base_spec
 from leadline.reports.hunt.report import NOT_DECIDED, Cause
@@ -198,6 +199,8 @@ class Deciding:
 
 def _cause(world: World, item: Property, trace: Trace[Any], fixes: Sequence[Cure], decided: bool) -> Cause:
     first = fixes[0] if fixes else None
+    if trace.loop is None:
+        trace = with_fewest_switches(trace)
     spec = world.spec([item.name])
     return Cause(
         name=f"no cure ({item.name})" if first is None else first.name,

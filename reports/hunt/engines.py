@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from leadline.checker.engines import ENGINES
+from leadline.checker.engines.learning.kept import Kept
 from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result
@@ -21,8 +22,10 @@ Explore = Callable[[Spec[Any], Limits, Progress], Result]
 
 
 def on_this_machine(workers: int | None) -> Explore:
-    """Return a function that searches with the compiled engine and the given number of threads."""
-    settings = CompiledSettings(workers=workers)
+    """Return a function that searches with the compiled engine and the given number of threads. Each search continues
+    with what others with the same actions have learned.
+    """
+    settings = CompiledSettings(workers=workers, kept=Kept())
     return lambda spec, limits, progress: ENGINES["compiled"](spec, limits, progress, settings)
 
 

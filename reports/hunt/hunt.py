@@ -358,7 +358,7 @@ class _SpecSearch:
         return min(self.hunt.plan.deciding_seconds, self._seconds)
 
     def _explored(self, spec: Spec[Any], seconds: float, doing: str = "", **wanted: Any) -> Result:
-        limits = Limits(max_seconds=self._within(), max_cpu_seconds=seconds, **wanted)
+        limits = Limits(max_seconds=self._within(), max_cpu_seconds=seconds, as_found=True, **wanted)
         return _uninterrupted(self.hunt.explore(spec, limits, self.hunt.watch(self._label + doing)))
 
     def _walked(self, spec: Spec[Any]) -> Result:

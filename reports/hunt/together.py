@@ -71,7 +71,7 @@ class _AtMost:
         return bool(sum(getattr(spent, name) for name in self.names) <= self.most)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen
 class _Unless:
     """A predicate that is true where one of some failures has happened. It has for ever, so that a promise about the
     future is kept then.

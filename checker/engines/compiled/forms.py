@@ -94,7 +94,8 @@ class _Forms(Generic[S]):
         cls = SymmetricSearch if self._settings.symmetry else search_class(self._limits)
         search: OracleSearch[S] = cls(self._spec, self._limits, self._progress, self._budget, self._look, self._tuning)
         is_large = calls_by_oracle(self._spec, initials, initials, 0) >= self._tuning.learn_after
-        is_packed = self._policy is None or (is_large and self._limits.depth != 1)
+        is_learned = self._settings.kept is not None and self._settings.kept.has(self._spec)
+        is_packed = self._policy is None or ((is_large or is_learned) and self._limits.depth != 1)
         ended: Result | OracleSearch[S] = self._in_words(search) if is_packed else search
         while isinstance(ended, OracleSearch):
             objects: OracleSearch[S] = ended

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Generic, TypeVar
 
+import attrs
+
 from leadline.checker.engines.compiled.checkpoint import Checkpoint, Saved, opened
 from leadline.checker.engines.compiled.moving import Moved, of_objects, to_objects
 from leadline.checker.engines.compiled.problem import Problem
@@ -20,7 +22,7 @@ from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.engines.run import attempt
 from leadline.checker.engines.symmetric import SymmetricSearch
 from leadline.checker.observing.lazy import make_ordinary
-from leadline.checker.result import Result, Statistics, Stop
+from leadline.checker.result import Result, Statistics, Stop, StopKind
 from leadline.checker.settings import CHECKPOINT_SECONDS, CompiledSettings
 
 S = TypeVar("S")
@@ -55,6 +57,11 @@ class PackedForm(Generic[S]):
             tuning=tuning, purity=objects.purity, checkpoint=_folder(settings),
             symmetry=objects.symmetry if isinstance(objects, SymmetricSearch) else None,
         )  # fmt: skip
+        is_plain = not (limits.coverage or settings.symmetry or self._problem.checkpoint)
+        self._kept = settings.kept if is_plain else None
+        self._before = self._kept.take(spec) if self._kept is not None and adjustments is None else None
+        if self._before is not None:  # what is lowered for a function is in its caller
+            self.adjustments = attrs.evolve(self._before.adjustments, given_states=frozenset())
         self._is_new = settings.resume is None
         self._saved: Saved | None = None
         self._may_return = may_return and limits.traces == 1 and not limits.coverage  # see `moving.to_objects`
@@ -100,7 +107,11 @@ class PackedForm(Generic[S]):
                 if stop := attempt(budget, lambda change=change: self._pack(change)):  # type: ignore[misc]
                     return stop
                 assert self._search is not None
-                return self._search.run()
+                result = self._search.run()
+                is_whole = not (budget.interrupted or (result.stop and result.stop.kind is StopKind.MEMORY))
+                if self._kept is not None and is_whole:  # otherwise, tables may be half changed
+                    self._kept.keep(self._search.expander.tables)
+                return result
             except CHANGES as found:
                 self._problem.purity.check_again()
                 self.adjustments, change = self.adjustments.after(found), found
@@ -129,8 +140,10 @@ class PackedForm(Generic[S]):
             is_small = self._search.expander.store.count <= MOST_RETURNING
             is_sound = is_small and not isinstance(change, NotRecorded)
             self._moved = self._search.moved() if is_sound else self._sound
-        self._search = None
-        self._search = CompiledSearch(self._problem, self.adjustments, self._saved, self._moved, tries=self._may_return)
+        before, self._search, self._before = self._before, None, None
+        self._search = CompiledSearch(
+            self._problem, self.adjustments, self._saved, self._moved, tries=self._may_return, before=before
+        )
 
     def _unpack(self) -> None:
         """Return all states to objects."""

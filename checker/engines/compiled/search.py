@@ -82,6 +82,7 @@ class CompiledSearch(Generic[S]):
             so that the result holds even if the spec reads data that has changed since they were saved.
         moved: what the search has found so far in another form or attempt, or None.
         tries: whether to stop the search if direct calls on objects cost less.
+        before: what another search has learned, which is continued, or None; see `TransitionTables`.
 
     Attributes:
         expander: expands blocks of states. It contains the states and the transition tables.
@@ -95,6 +96,7 @@ class CompiledSearch(Generic[S]):
         moved: Moved[S] | None = None,
         *,
         tries: bool = False,
+        before: TransitionTables[S] | None = None,
     ) -> None:
         self._problem, self._adjustments, self._saved = problem, adjustments, saved
         self.spec, self.limits, self.workers = problem.spec, problem.limits, problem.workers
@@ -117,8 +119,9 @@ class CompiledSearch(Generic[S]):
             store = Store(saved.packing, instances, memory, self.workers, 0, constrained)
             numbers = self._restored(saved, store)
         tables = TransitionTables(
-            self.spec, first, adjustments, numbers, purity=problem.purity, tuning=self.tuning, symmetry=problem.symmetry
-        )
+            self.spec, first, adjustments, numbers, purity=problem.purity, tuning=self.tuning,
+            symmetry=problem.symmetry, before=before,
+        )  # fmt: skip
         if problem.symmetry is not None:
             self._initials = [tables.layout.state(row) for row in tables.rows]
             tables.rows = tables.rows[: self.limits.max_states]

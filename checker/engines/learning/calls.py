@@ -37,6 +37,7 @@ from leadline.checker.source.blocks import Place, Whole
 from leadline.checker.spec import Spec
 from leadline.checker.state import check_shape
 from leadline.checker.support.inspection import with_arguments
+from leadline.checker.values import same
 
 S = TypeVar("S")
 
@@ -125,8 +126,10 @@ class Caller(Generic[S]):
             object. If it is None, a new object is created.
         tuning: internal sizes and limits.
         with_distance: whether to call `Spec.distance`.
+        before: calls the functions of a spec with the same layout, actions and initial states, or None.
 
     Attributes:
+        continued: the trees of `before` that this object has, too, each with its index here. Empty if there is none.
         instances: the number of action instances, which is also the index of the first tree of a state predicate.
         numbered: the action instances of all steps found so far: first those in `Spec.instances`, in the order of their
             trees, and then those with drawn values.
@@ -155,6 +158,7 @@ class Caller(Generic[S]):
         tuning: Tuning = DEFAULT,
         *,
         with_distance: bool = False,
+        before: Caller[S] | None = None,
     ) -> None:
         self.spec, self.layout, self.tuning, self.with_distance = spec, layout, tuning, with_distance
         self.state_checks = spec.checks_of(*OF_STATES)
@@ -165,7 +169,8 @@ class Caller(Generic[S]):
         self.first_step = self.instances + len(self.state_checks)
         self.distance_tree = self.first_step + len(self.step_checks)
         self._predicates = [predicate(item) for item in (*self.state_checks, *self.step_checks)]
-        self._reach = self._reached()
+        self.continued = {} if before is None else self._same_as(before)
+        self._reach = self._reached(before)
         self.precision = [reach.precision for reach in self._reach]
         self.lowered_by = [self._in_function(tree, reach.because) for tree, reach in enumerate(self._reach)]
         for tree in given_states:
@@ -175,6 +180,8 @@ class Caller(Generic[S]):
         self.seconds = [0.0] * len(self._reach)
         self._divided: dict[int, DividedPredicate | None] = {}
         self.whole_because: dict[int, Construct] = {}
+        if before is not None:
+            self._continue(before)
         self._classes = layout.classes()
         self.purity = purity or Purity(spec, tuning)
         self._compared = self._made_again = 0
@@ -187,21 +194,54 @@ class Caller(Generic[S]):
         whole = {"_divided": {}, "whole_because": {}, "apart": [False] * len(self.apart)}
         return {**vars(self), **whole}
 
-    def _reached(self) -> list[Reach]:
+    def _same_as(self, before: Caller[S]) -> dict[int, int]:
+        """Return the trees of another object whose results are the same here, each with its index here."""
+        found = {tree: tree for tree in range(self.instances)}
+        checks = [*enumerate((*self.state_checks, *self.step_checks), self.instances)]
+        named = {(item.kind, item.name): (tree, item) for tree, item in checks}
+        is_limited_alike = same(before.spec.limits, self.spec.limits)
+        for old, item in enumerate((*before.state_checks, *before.step_checks), before.instances):
+            new, other = named.get((item.kind, item.name), (0, item))
+            is_alike = item.at_rest == other.at_rest and same(item.function, other.function)
+            if new and is_alike and (is_limited_alike or not item.at_rest):  # where a search ends, no state is at rest
+                found[old] = new
+        return found
+
+    def _continue(self, before: Caller[S]) -> None:
+        """Record the calls of functions that are the same as they were recorded before."""
+        self.numbered, self._numbers = before.numbered, before._numbers
+        for old, new in self.continued.items():
+            if before.precision[old] < self.precision[new]:
+                self.precision[new], self.lowered_by[new] = before.precision[old], before.lowered_by[old]
+            self.apart[new] = before.apart[old]
+            if old in before._divided:
+                self._divided[new] = before._divided[old]
+            if old in before.whole_because:
+                self.whole_because[new] = before.whole_because[old]
+
+    def _reached(self, before: Caller[S] | None) -> list[Reach]:
         """Return, for each decision tree, the code that the tree's function can reach with the types found so far."""
-        given: list[object] = [self.spec.initials()[0], *self.layout.kinds.take()]
+        if before is not None and self.layout.kinds.new:
+            before._reach_more()
+        known = {new: before._reach[old] for old, new in self.continued.items()} if before is not None else {}
+        given: list[object] = [self.spec.initials()[0], *self.layout.kinds.take_all()]
         arguments: dict[Action[S, ...], list[object]] = {}
         limits = [each for each in (self.spec.within_step,) if each is not None]
         for instance in self.spec.instances:
             arguments.setdefault(instance.action, [*instance.action.drawn.values(), *limits]).append(instance.values)
         reach = reaching(given)
-        of_actions = {action: reach(action.function, values, True) for action, values in arguments.items()}
+        of_actions = {
+            action: reach(action.function, values, True) for action, values in arguments.items() if before is None
+        }
         checks = [
-            reach(function, asked, False)
-            for function, *asked in map(self._called_by, (*self.state_checks, *self.step_checks))
+            known.get(tree) or reach(function, asked, False)
+            for tree, (function, *asked) in enumerate(
+                map(self._called_by, (*self.state_checks, *self.step_checks)), self.instances
+            )
         ]
         distance = [reach(self.spec.distance, (), False)] if self.with_distance else []
-        return [*(of_actions[instance.action] for instance in self.spec.instances), *checks, *distance]
+        actions = [known.get(tree) or of_actions[each.action] for tree, each in enumerate(self.spec.instances)]
+        return [*actions, *checks, *distance]
 
     def _called_by(self, item: Property) -> Iterator[object]:
         """Yield the functions that `Spec.complaint` calls for a property, and the arguments of these functions other

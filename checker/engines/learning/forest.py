@@ -9,7 +9,7 @@ is known.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -31,6 +31,9 @@ way."""
 LARGEST = 2**31 - 2**16
 """The maximum number of entries of the pool, because positions in it are 32-bit integers."""
 
+
+ROOTS = 1024
+"""The number of trees for whose roots there is room, so that a forest can be continued with other trees."""
 
 ROOT_BYTES = 400
 """The approximate number of bytes that Python uses for a position of a divided call."""
@@ -59,11 +62,34 @@ class Forest:
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
-        self.pool = np.zeros(max(1024, 2 * len(names) + 2), np.int32)
+        self._first = max(ROOTS, len(names) + 1)  # no node may be at position 0, because the code 0 means unknown
+        self.pool = np.zeros(2 * self._first, np.int32)
         self.compared = np.zeros(len(self.pool), np.bool_)
-        self._used = len(names) + 1  # no node may be at position 0, because the code 0 means unknown
+        self._used = self._first
         self._free: dict[int, list[int]] = {}
         self._roots: dict[int, dict[Hashable, int]] = {}
+
+    def of_trees(self, kept: Mapping[int, int], names: list[str]) -> Forest:
+        """Return a forest that continues this one, which must not be used any more.
+
+        Parameters:
+            kept: the trees to keep, each with its index in the new forest. All others are deleted, and so are these if
+                there is no room for the roots of the new forest.
+            names: the names of the trees of the new forest.
+        """
+        made = Forest(names)
+        if made._first > self._first:
+            return made
+        for tree in range(len(self.names)):
+            if tree not in kept:
+                self.forget(tree)
+        codes = self.pool[[*kept]]
+        made.pool, made.compared, made._used, made._free = self.pool, self.compared, self._used, self._free
+        made._first = self._first
+        made.pool[: self._first], made.compared[: self._first] = UNKNOWN, False
+        made.pool[[*kept.values()]] = codes
+        made._roots = {kept[tree]: roots for tree, roots in self._roots.items()}
+        return made
 
     def root(self, tree: int, position: Hashable) -> int:
         """Return the place of the root of the tree for a position of a call. Add the tree if it does not exist.

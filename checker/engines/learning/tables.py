@@ -102,6 +102,8 @@ class TransitionTables(Generic[S]):
         tuning: internal sizes and limits.
         with_distance: whether the spec's distance is called.
         symmetry: the group under which one state of each orbit is searched, or None.
+        before: the tables of a search that has ended, with the same adjustments, actions and initial states, or None.
+            These tables continue them, and what they have learned of properties that this spec has, too.
 
     Attributes:
         layout: the layout, which defines the slots of the spec's states.
@@ -142,15 +144,17 @@ class TransitionTables(Generic[S]):
         tuning: Tuning = DEFAULT,
         with_distance: bool = False,
         symmetry: Symmetry[S] | None = None,
+        before: TransitionTables[S] | None = None,
     ) -> None:
         given = adjustments.whole, adjustments.apart
-        self.spec, self.layout = spec, Layout(spec.initials()[0], *given, tuning.many_values)
+        self.spec, self.adjustments = spec, adjustments
+        self.layout = Layout(spec.initials()[0], *given, tuning.many_values) if before is None else before.layout
         if saved is not None:
             saved.give(self.layout)
         self.rows = self.layout.rows(states)
         asked = spec, self.layout, adjustments.given_states, purity, tuning
         if symmetry is None:
-            caller = Caller(*asked, with_distance=with_distance)
+            caller = Caller(*asked, with_distance=with_distance, before=None if before is None else before.caller)
         else:
             caller = SymmetricCaller(*asked, symmetry=symmetry)
             least = caller.permutations.least
@@ -182,6 +186,25 @@ class TransitionTables(Generic[S]):
         ]
         self._enumerating: dict[str, set[int]] = {}
         self._members = 0
+        if before is not None:
+            self._continue(before)
+
+    def _continue(self, before: TransitionTables[S]) -> None:
+        """Take over what other tables have learned of the functions that are the same."""
+        now = self.caller.continued
+        self.forest = before.forest.of_trees(now, self.forest.names)
+        self.outcomes, self.labels, self._leaves = before.outcomes, before.labels, before._leaves
+        self.leaf_start, self.leaf_count = before.leaf_start, before.leaf_count
+        for old, new in now.items():
+            self._learned_as[new] = before._learned_as[old]
+            if old in before._loops:
+                self._loops[new] = before._loops[old]
+            if new in self.predicates:
+                self.slots_read[new - self.instances] = before.slots_read[old - before.instances]
+        for path, trees in before._enumerating.items():
+            self._enumerating[path] = {now[tree] for tree in trees if tree in now}
+        self._members, self.reads = before._members, np.zeros((len(self.slots_read), 0), np.uint64)
+        self.note_members()  # the given states may have new ones
 
     @property
     def numbers(self) -> Numbers:
