@@ -41,6 +41,7 @@ from leadline.model.control.reassignment import (
     remove_replicas,
     write_replicas,
 )
+from leadline.model.control.rollback import halt, metadata_rolls_back
 from leadline.model.control.shutdown import ask_to_stop, begin_shutdown, handle_shutdown, stop
 from leadline.model.kafka import fetch, isr, truncation
 from leadline.model.kafka.produce import produce
@@ -82,6 +83,7 @@ ACTIONS: tuple[Action[Any, ...], ...] = (
     complete,
     remove_replicas,
     write_replicas,
+    halt,
     restart,
     register,
     reassign,
@@ -93,6 +95,7 @@ ACTIONS: tuple[Action[Any, ...], ...] = (
     lose_election,
     controller_session_expires,
     controller_dies,
+    metadata_rolls_back,
     broker_session_expires,
     broker_dies,
     broker_loses_tail,
@@ -146,6 +149,8 @@ def actions_of(protocol: Protocol) -> tuple[Action[Any, ...], ...]:
         log.commit: by_log,
         log.admit: by_log,
         log.fence: by_log,
+        metadata_rolls_back: by_log,
+        halt: by_log,
     }
     found = [action for action in ACTIONS if possible.get(action, True)]
     return tuple(action for action in found if not by_log or action not in ZOOKEEPER)

@@ -87,6 +87,12 @@ def _written_to_log(state: Cluster, controller: int, leader: int, proposal: Prop
         return
     if image.births[leader] != state.heard[leader].generation:
         return  # STALE_BROKER_EPOCH
+    if state.heard[leader].ahead or replica.epoch > known.epoch:
+        # The leader has a later leader or partition epoch: FENCED_LEADER_EPOCH, INVALID_UPDATE_VERSION, and since 3.3
+        # NOT_CONTROLLER, after which the leader sends the request again.
+        if state.protocol.refuses_newer_leaders:
+            yield _given_up(state, leader)
+        return
     is_known = (replica.leader, replica.epoch) == (known.leader, known.epoch) and proposal.known == known.isr
     joins = _all_may_join(state, proposal, image.registered)
     if not (is_known and joins) and state.registry.uncommitted:

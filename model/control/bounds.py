@@ -49,6 +49,9 @@ class Bounds:
         0, "reassignments that an operator replaces while they are in progress (KIP-455)", at_least=0, at_most=9
     )
     shutdowns: int = bound(0, "controlled shutdowns of brokers", at_least=0, at_most=9)
+    metadata_rolls_back: int = bound(
+        0, "newest committed records of the metadata log that are lost, all at once (KRaft)", at_least=0, at_most=9
+    )
     replicas: int = bound(0, "brokers that have a replica at first; 0: all of them", at_least=0, at_most=9)
     target: str = bound("", "the replicas that an operator requests, such as 0-2; if empty, any")
     restarts: bool = bound(True, "whether brokers that have crashed start again")
@@ -114,6 +117,7 @@ class Spent:
     cancellations: int = 0
     overrides: int = 0
     shutdowns: int = 0
+    metadata_rolls_back: int = 0
 
 
 def controllers(bounds: Bounds) -> range:
@@ -151,6 +155,16 @@ def targets(bounds: Bounds) -> list[tuple[int, ...]]:
         for size in range(bounds.brokers):
             found += [(first, *rest) for rest in itertools.combinations(others, size)]
     return found
+
+
+def lost_records(bounds: Bounds) -> range:
+    """Return how many committed records the metadata log can lose at once. By default, it loses none."""
+    return range(1, bounds.metadata_rolls_back + 1)
+
+
+def brokers_that_may_halt(bounds: Bounds) -> range:
+    """Return the brokers that can have applied records that the metadata log has lost. By default, there are none."""
+    return range(bounds.brokers if bounds.metadata_rolls_back else 0)
 
 
 def if_preferred(bounds: Bounds) -> range:

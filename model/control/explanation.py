@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from leadline.checker.action import Step
 from leadline.checker.drawing import Event
 from leadline.model.control.delivery import accepts
-from leadline.model.control.state import Cluster, Sessions, StopReplica
+from leadline.model.control.state import ANSWERED, APPLIED, Cluster, Sessions, StopReplica
+from leadline.model.quorum import drawn_isr
 
 
 def events(steps: Sequence[Step[Cluster]]) -> Iterator[Event]:
@@ -88,6 +89,10 @@ def _of_log(before: Cluster, after: Cluster, step: Step[Cluster]) -> Iterator[tu
             yield f"controller {number} starts with controller epoch {after.registry.controller_epoch}", "failover"
         case "handle_alter_partition", {"controller": number, "leader": leader}:
             yield from _answered(before, after, number, leader)
+        case "metadata_rolls_back", _:
+            yield from _rolled_back(before, after)
+        case "commit", _ if after.quorum.epoch > before.quorum.epoch and _has_begun(before, after.quorum.epoch):
+            yield f"leader epoch {after.quorum.epoch} begins a second time", "reused epoch"
         case "admit", {"broker": broker} if after.heard[broker].registering:
             registry = before.registry
             if registry.registered[broker]:
@@ -97,6 +102,27 @@ def _of_log(before: Cluster, after: Cluster, step: Step[Cluster]) -> Iterator[tu
             if led and replica.leader is None and _has_lost_end(before, broker):
                 epoch = after.replicas[broker].epoch
                 yield f"broker {broker} leads in epoch {epoch} again, with a log that has lost its end", ""
+
+
+def _rolled_back(before: Cluster, after: Cluster) -> Iterator[tuple[str, str]]:
+    quorum, lost = after.quorum, before.quorum
+    leads = "nobody leads" if quorum.leader is None else f"broker {quorum.leader} leads"
+    since = f"epoch {lost.epoch} with ISR {drawn_isr(lost.isr)} is lost"
+    yield f"{leads} in epoch {quorum.epoch} with ISR {drawn_isr(quorum.isr)} again: {since}", "rolled back"
+    for broker, heard in enumerate(after.heard):
+        if heard.ahead == APPLIED:
+            yield (
+                f"broker {broker} has applied what is lost, and goes on until it fetches the metadata log again",
+                "zombie",
+            )
+        elif heard.ahead == ANSWERED:
+            yield f"broker {broker} knows what is lost from the answer to its request, and notices nothing", "outdated"
+        elif heard.generation > after.registry.births[broker]:
+            yield f"the registration of broker {broker} is lost, and its heartbeats are refused", "refused"
+
+
+def _has_begun(state: Cluster, epoch: int) -> bool:
+    return any(replica.epoch >= epoch or (replica.log.last_epoch or 0) >= epoch for replica in state.replicas)
 
 
 def _has_lost_end(state: Cluster, broker: int) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.control.state import Cluster, Heard, Image, LeaderAndIsr
+from leadline.model.control.state import APPLIED, Cluster, Heard, Image, LeaderAndIsr
 from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.controller import elected_uncleanly, leaving, led_again
 from leadline.model.kafka.crash import with_another_incarnation, without_eligibility
@@ -68,9 +68,9 @@ def fence(state: Cluster, broker: int) -> Iterator[Cluster]:
 
     A new controller restarts all sessions, because the metadata log does not contain the times of heartbeats.
     Therefore, a stopped broker stays in the ISR until its session with the new controller ends. The model has no clock,
-    so this step can happen at any time.
+    so this step can happen at any time. A broker whose registration is lost is fenced like a stopped one.
     """
-    if not state.replicas[broker].up:
+    if not state.replicas[broker].up or state.is_refused(broker):
         yield from fenced(state, broker)
 
 
@@ -103,7 +103,7 @@ def admit(state: Cluster, broker: int) -> Iterator[Cluster]:
     starts = not heard.generation
     if not _is_led(state) or not state.replicas[broker].up or heard.registering:
         return
-    if not starts and image.registered[broker]:
+    if not starts and (image.registered[broker] or state.is_refused(broker)):
         return
     seen = as_the_controller_sees(state, image)
     found = [seen]
@@ -162,9 +162,10 @@ def commit(state: Cluster, record: int) -> Iterator[Cluster]:
         registered=image.registered,
         written_by=own.controller_epoch,
         uncommitted=own.uncommitted[1:],
+        undoable=_undoable(state),
     )
     after = attrs.evolve(state, quorum=image.partition, registry=registry)
-    told = _concerned(state, before, image.partition)
+    told = concerned(state, before, image.partition)
     for broker in brokers(state.bounds):
         heard = state.heard[broker]
         if heard.registering and image.births[broker] > own.births[broker]:
@@ -176,7 +177,14 @@ def commit(state: Cluster, record: int) -> Iterator[Cluster]:
     yield after
 
 
-def _concerned(state: Cluster, before: Quorum, after: Quorum) -> list[int | None]:
+def _undoable(state: Cluster) -> tuple[Image, ...]:
+    """Return `Registry.undoable` after the next record is committed."""
+    if not state.may("metadata_rolls_back") or state.spent.metadata_rolls_back:  # type: ignore[attr-defined]  # it is ours
+        return ()
+    return (*state.registry.undoable, committed(state))[-state.bounds.metadata_rolls_back :]
+
+
+def concerned(state: Cluster, before: Quorum, after: Quorum) -> list[int | None]:
     """Return the brokers that a record affects: all brokers if it begins a leader epoch, or the leader if it only
     changes the ISR.
     """
@@ -206,25 +214,26 @@ def apply_record(state: Cluster, broker: int) -> Iterator[Cluster]:
     received the response to its request.
     """
     queue = state.queue(METADATA, broker)
-    if not queue or not state.replicas[broker].up:
+    if not queue or not state.replicas[broker].up or state.heard[broker].ahead == APPLIED:
         return
     record, replica = queue[0], state.replicas[broker]
     if not isinstance(record, LeaderAndIsr):
         raise TypeError("the metadata log contains only LeaderAndIsr records")
     taken = state.with_queue(METADATA, broker, queue[1:])
-    taken = taken.with_heard(broker, attrs.evolve(state.heard[broker], controller_epoch=record.controller_epoch))
+    heard = attrs.evolve(state.heard[broker], controller_epoch=record.controller_epoch, ahead="")
+    taken = taken.with_heard(broker, heard)
     if record.epoch > replica.epoch and record.leader == broker:
         yield with_leader(taken, broker, leader_of(taken, broker, record.epoch, record.isr))
     elif record.epoch > replica.epoch:
         following = follower_of(taken, broker, record.epoch, record.leader, elected=False)
         yield taken.with_replica(broker, following)
     elif record.epoch == replica.epoch and replica.leader == broker:
-        yield with_leader(taken, broker, _knowing(replica, record.isr))
+        yield with_leader(taken, broker, knowing(replica, record.isr))
     else:
         yield taken
 
 
-def _knowing(replica: Replica, isr: frozenset[int]) -> Replica:
+def knowing(replica: Replica, isr: frozenset[int]) -> Replica:
     """Return a leader's replica after the leader has learned the ISR of its current leader epoch."""
     proposal = replica.proposal
     if proposal is None or not proposal.sent:

@@ -27,6 +27,9 @@ REMOVE = "remove"
 WRITE = "write"
 RESIGN = "resign"
 
+APPLIED = "applied"
+ANSWERED = "answered"
+
 Sessions = tuple[int, ...]
 """The broker epoch of each broker. It is 0 if the broker has no session."""
 
@@ -66,6 +69,8 @@ class Registry:
         target: the replicas that an operator has requested, or empty once the partition has them.
         uncommitted: the records that the controller has written but the Raft quorum has not yet committed, oldest
             first. Always empty with ZooKeeper.
+        undoable: the metadata image before each of the newest committed records that can still be lost, oldest first.
+            Always empty unless the bound `metadata_rolls_back` is above 0.
     """
 
     controller: int | None
@@ -75,6 +80,7 @@ class Registry:
     registered: tuple[bool, ...]
     target: tuple[int, ...] = ()
     uncommitted: tuple[Image, ...] = ()
+    undoable: tuple[Image, ...] = ()
 
     @property
     def sessions(self) -> Sessions:
@@ -202,6 +208,8 @@ class Heard:
         asks: the epoch of the controller to which the broker sent its last `AlterPartition` request, or 0. The broker
             sends no later request to an older controller.
         may_stop: whether a controller has handled the broker's `ControlledShutdown` request, so that the broker stops.
+        ahead: `APPLIED` if the broker has applied a record that the metadata log has lost, and `ANSWERED` if it has not
+            applied it, but knows its content from the answer to its `AlterPartition` request. Empty otherwise.
     """
 
     controller_epoch: int = 0
@@ -209,6 +217,7 @@ class Heard:
     registering: bool = False
     asks: int = 0
     may_stop: bool = False
+    ahead: str = ""
 
 
 @attrs.frozen(cache_hash=True)
@@ -274,6 +283,13 @@ class Cluster(Partition):
             return changed
         return changed.with_controller(number, attrs.evolve(self.controllers[number], notified=True))
 
+    def is_refused(self, broker: int) -> bool:
+        """Return whether the metadata log has lost the registration of a running broker. The controller refuses its
+        heartbeats and requests (STALE_BROKER_EPOCH), and the broker does not register again before it restarts: see
+        `BrokerLifecycleManager.BrokerHeartbeatResponseHandler`.
+        """
+        return self.heard[broker].generation > self.registry.births[broker]
+
     def is_controller(self, number: int) -> bool:
         """Return whether a process acts as the controller and has not been replaced."""
         return self.controllers[number].active and self.registry.controller == number
@@ -300,6 +316,8 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Cluster]:
             f"control/{protocol.name} does not model controlled shutdown, because it needs no failover with KRaft: the "
             f"metadata log says which brokers are shutting down. Use kafka/{protocol.name} instead"
         )
+    if bounds.metadata_rolls_back and not protocol.keeps_log:
+        raise SpecError(f"control/{protocol.name} has no metadata_rolls_back, because ZooKeeper has no metadata log")
     if protocol.keeps_log and (bounds.lost_answers or bounds.lost_elections):
         raise SpecError(
             f"control/{protocol.name} has no lost_answers and no lost_elections, because with KRaft a controller sends "

@@ -102,6 +102,8 @@ ON_THE_WIRE: dict[str, OnTheWire] = {
     "lose_election": OnTheWire(unmade="the driver does not break the connections of controllers to ZooKeeper"),
     "controller_session_expires": OnTheWire(does=(Operation.DELETE_NODE,)),
     "controller_dies": OnTheWire(does=(Operation.KILL,)),
+    "metadata_rolls_back": _KRAFT,
+    "halt": _KRAFT,
     "broker_session_expires": OnTheWire(does=(Operation.END_SESSION,)),
     "broker_dies": OnTheWire(does=(Operation.KILL,)),
     "broker_loses_tail": _WITH_RECORDS,

@@ -94,6 +94,8 @@ def advise(
     settings. Each bug is shown with the command that repeats its search. A RELEASE is one that `leadline specs` lists,
     with or without "kafka/". The settings zookeeper.connect and process.roles determine whether the cluster uses
     ZooKeeper or KRaft. Without --producer-config, acks has the default of the release: 1 before 3.0, and all since 3.0.
+    The settings controller.quorum.voters and controller.quorum.bootstrap.servers tell how many controllers there are:
+    searches then say by what their metadata log loses a committed record, and what this costs partitions.
     With --consumer-config, the settings partition.assignment.strategy and group.instance.id determine by which known
     bugs a group gets stuck, or reads records twice.
 
@@ -122,6 +124,7 @@ def advise(
     with only_the_result_on_stdout(files.only_a_report):
         advice = upgrades.advise(old, new, settings, archive, decider)
     undecided = any(finding.group is Group.UNDECIDED for finding in advice.findings)
+    undecided = undecided or (advice.quorum is not None and advice.quorum.is_undecided)
     return _report(advice, advice_document, files, undecided)
 
 

@@ -666,6 +666,7 @@ SHOWING: tuple[tuple[str, Mapping[str, Any], int | None], ...] = (
     ("control/2.7", {"records": 0, "isr_shrinks": 1}, None),
     ("control/2.8", {"crashes": 2, "failovers": 0, "isr_shrinks": 1}, None),
     ("control/4.1", {"crashes": 0, "lossy_crashes": 1, "session_expiries": 1, "failovers": 0}, None),
+    ("control/4.1", {"crashes": 0, "session_expiries": 1, "metadata_rolls_back": 1}, None),
 )
 """Searches of two brokers and two controllers, all but one without a limit, in which every action instance is taken,
 except those with one broker twice: no broker fetches from itself, asks itself about epochs, or admits itself to the ISR

@@ -15,6 +15,7 @@ from leadline.model.kafka.releases import Column, column_of
 from leadline.reports.kafka.advice.cluster import Cluster, changed_rules
 from leadline.reports.kafka.advice.decisions import ABSENT, Decider, Decision, Status
 from leadline.reports.kafka.advice.path import Step, steps_of
+from leadline.reports.kafka.advice.quorum import QuorumAdvice, advise_quorum
 from leadline.reports.kafka.advice.settings import Settings
 from leadline.reports.kafka.bugs import REPLICATION, Archive, Bug, UnmodelledBug, command_for
 from leadline.reports.loading import explore_command, load_spec
@@ -103,6 +104,7 @@ class Advice:
         searched: the number of replication bugs in the archive.
         unmodelled: the known replication bugs that are not modelled.
         interrupted: true if the searches were interrupted.
+        quorum: what the metadata log can lose after the upgrade, and what this costs, or None.
     """
 
     before: Cluster
@@ -114,6 +116,7 @@ class Advice:
     unmodelled: Sequence[UnmodelledBug]
     path: tuple[Step, ...]
     interrupted: bool
+    quorum: QuorumAdvice | None = None
 
     @property
     def is_upgrade(self) -> bool:
@@ -160,7 +163,8 @@ def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive
     rules = changed_rules(before, after)
     path = steps_of(before, after, settings)
     bugs = len(archive.bugs), archive.unreached
-    return Advice(before, after, settings, findings, rules, *bugs, path, decider.interrupted)
+    quorum = advise_quorum(after, settings.voters, decider)
+    return Advice(before, after, settings, findings, rules, *bugs, path, decider.interrupted, quorum)
 
 
 def _of(bug: Bug, cluster: Cluster, archive: Archive, decider: Decider) -> Decision:

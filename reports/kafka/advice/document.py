@@ -8,6 +8,7 @@ from leadline.checker.support.messages import counted
 from leadline.reports.document import Block, Document, Fold, Heading, Items, Paragraph, Section, Span, table, words
 from leadline.reports.kafka.advice.advice import Advice, Concern, Finding, Group
 from leadline.reports.kafka.advice.path import blocks_of_path
+from leadline.reports.kafka.advice.quorum import blocks_of_quorum
 from leadline.reports.kafka.advice.settings import Kind, Remark
 from leadline.reports.kafka.bugs import SETTINGS
 
@@ -43,6 +44,7 @@ def _blocks(advice: Advice) -> Iterator[Block]:
             yield Paragraph(words(f"{concern.value}:"), "quiet")
             for finding in findings:
                 yield from _finding(finding)
+    yield from blocks_of_quorum(advice.quorum)
     if advice.is_upgrade:
         yield from blocks_of_path(advice.path)
         rules = table("rules that change", ("rule", "before", "after", "source"), advice.rules)

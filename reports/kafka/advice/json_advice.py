@@ -12,7 +12,7 @@ import attrs
 
 from leadline.reports.kafka.advice.advice import Advice, Concern, Finding
 from leadline.reports.kafka.advice.cluster import Cluster
-from leadline.reports.kafka.advice.decisions import Decision
+from leadline.reports.kafka.advice.decisions import Decision, Status
 from leadline.reports.origin import Origin
 
 VERSION = 1
@@ -39,8 +39,13 @@ def advice_object(advice: Advice, origin: Origin) -> dict[str, object]:
         "path": [attrs.asdict(step) for step in advice.path],
         "settings": [attrs.asdict(remark) for remark in advice.settings.remarks],
         "archive": {"searchable": advice.searched, "not_searchable": [bug.ticket for bug in advice.unmodelled]},
+        "quorum": advice.quorum and attrs.asdict(advice.quorum, value_serializer=_plain),
         "interrupted": advice.interrupted,
     }
+
+
+def _plain(_instance: object, _field: object, value: object) -> object:
+    return value.value if isinstance(value, Status) else value
 
 
 def _cluster(cluster: Cluster) -> dict[str, object]:

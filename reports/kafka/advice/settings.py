@@ -33,7 +33,8 @@ Kind = Literal["used", "abstract", "unrelated", "misplaced", "unknown"]
 
 USED: dict[Owner, tuple[str, ...]] = {
     "broker": (
-        *("default.replication.factor", "inter.broker.protocol.version", "log.flush.interval.messages"),
+        *("controller.quorum.bootstrap.servers", "controller.quorum.voters", "default.replication.factor"),
+        *("inter.broker.protocol.version", "log.flush.interval.messages"),
         *("min.insync.replicas", "process.roles", "replica.selector.class", "unclean.leader.election.enable"),
         "zookeeper.connect",
     ),
@@ -97,6 +98,21 @@ class Given:
 
 
 @attrs.frozen
+class Voters:
+    """The controllers that the settings name.
+
+    Attributes:
+        dynamic: whether `controller.quorum.bootstrap.servers` names them, as with kraft.version 1 (KIP-853). It may
+            name fewer than there are voters.
+        origin: the setting, with its place in the files.
+    """
+
+    number: int
+    dynamic: bool
+    origin: str
+
+
+@attrs.frozen
 class Settings:
     """The settings from the given files. All other settings have the defaults of the release.
 
@@ -105,11 +121,13 @@ class Settings:
             ``replica.selector.class``, ``inter.broker.protocol.version``, ``log.flush.interval.messages`` and
             ``replication.factor``, keyed by name.
         controllers: the kinds of controllers that the broker settings name, each with its place in the files.
+        voters: KRaft's controllers, or None if the broker settings name none.
     """
 
     given: Mapping[str, Given]
     controllers: Mapping[str, str]
     remarks: tuple[Remark, ...]
+    voters: Voters | None = None
 
     def value(self, name: str) -> int | bool | str | None:
         """Return the value of a setting, or None if no file sets it."""
@@ -143,13 +161,20 @@ def read_settings(
     if replication_factor is not None:
         given["replication.factor"] = Given(replication_factor, "--replication-factor")
     remarks = [remark for owner, entries in files.items() for remark in _remarks(owner, entries)]
-    return Settings(given, _controllers(files["broker"]), tuple(remarks))
+    return Settings(given, _controllers(files["broker"]), tuple(remarks), _voters(files["broker"]))
 
 
 def _controllers(entries: Mapping[str, Entry]) -> dict[str, str]:
     """Return the kinds of controllers that the settings of a broker name, each with its place in the file."""
     named = {KRAFT: "process.roles", ZOOKEEPER: "zookeeper.connect"}
     return {kind: entries[name].place for kind, name in named.items() if name in entries and entries[name].value}
+
+
+def _voters(entries: Mapping[str, Entry]) -> Voters | None:
+    for name in ("controller.quorum.voters", "controller.quorum.bootstrap.servers"):
+        if name in entries and (listed := [each for each in entries[name].value.split(",") if each.strip()]):
+            return Voters(len(listed), name.endswith("servers"), f"{name} ({entries[name].place})")
+    return None
 
 
 # --- values -----------------------------------------------------------------------------------------------------
