@@ -148,6 +148,8 @@ class TransitionTables(Generic[S]):
     ) -> None:
         given = adjustments.whole, adjustments.apart
         self.spec, self.adjustments = spec, adjustments
+        self.layout: Layout
+        self.caller: Caller[S]
         self.layout = Layout(spec.initials()[0], *given, tuning.many_values) if before is None else before.layout
         if saved is not None:
             saved.give(self.layout)
