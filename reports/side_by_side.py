@@ -37,9 +37,9 @@ class SideBySide:
     """
 
     def __init__(self, checks: Sequence[PreparedCheck], workers: int, verify: float | None) -> None:
-        self._checks = {str(number): each for number, each in enumerate(checks) if _may_be_small(each)}
+        self._checks = {each.title: each for each in checks if _may_be_small(each)}
         self._found = dict[str, Result | None]()
-        calls = ((number, functools.partial(_searched, each, verify)) for number, each in self._checks.items())
+        calls = ((title, functools.partial(_searched, each, verify)) for title, each in self._checks.items())
         self._answers = answers(calls, workers, _LONGEST)
 
     def __enter__(self) -> SideBySide:
@@ -48,16 +48,15 @@ class SideBySide:
     def __exit__(self, *_: object) -> None:
         self._answers.close()
 
-    def outcome(self, number: int) -> Outcome | None:
+    def outcome(self, prepared: PreparedCheck) -> Outcome | None:
         """Return the outcome of a check, or None if its search must be made here. Wait for it if necessary."""
-        name = str(number)
-        while name in self._checks and name not in self._found:
+        title = prepared.title
+        while title in self._checks and title not in self._found:
             answer = next(self._answers)
             self._found[answer.name] = answer.found if isinstance(answer.found, Result) else None
-        found = self._found.pop(name, None)
+        found = self._found.pop(title, None)
         if found is None:
             return None
-        prepared = self._checks[name]
         try:
             return Outcome(prepared, _received(prepared, found))
         except LeadlineError:  # such as a trace that cannot be executed again: the search here tells why

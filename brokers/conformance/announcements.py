@@ -77,7 +77,9 @@ def is_overtaken(context: Context, told: Notice, broker: int) -> bool:
     the epoch (ZooKeeper): a request that waited in the controller's queue for the broker. The later epoch follows it at
     once. In the model, a broker that starts is sent the latest epoch only.
     """
+    if context.read.kraft:
+        return False
     started = context.processes.started(broker, told.passed)
     begun = [each.latest for each in context.controller.decisions if each.epoch == told.epoch]
     later = any(each.epoch > told.epoch and each.latest < told.passed for each in context.controller.decisions)
-    return not context.read.kraft and later and bool(begun) and max(begun) < started
+    return later and bool(begun) and max(begun) < started

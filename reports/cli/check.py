@@ -126,11 +126,11 @@ def _in_order(
     diagnose: float | None,
 ) -> tuple[list[Outcome], LeadlineError | KeyboardInterrupt | None]:
     width, outcomes = max(len(prepared.title) for prepared in checks), list[Outcome]()
-    for number, prepared in enumerate(checks):
+    for number, prepared in enumerate(checks, start=1):
         try:
-            with text_progress(f"check {number + 1} of {len(checks)}") as show:
+            with text_progress(f"check {number} of {len(checks)}") as show:
                 show(prepared.title)
-                outcome = others.outcome(number - 1)
+                outcome = others.outcome(prepared)
             if outcome is None:
                 with progress_line(prepared.title) as progress:
                     outcome = prepared.run(progress, coverage, verify)

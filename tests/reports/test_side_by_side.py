@@ -74,8 +74,8 @@ def test_outcomes_are_those_of_searches_one_by_one(own: list[PreparedCheck]) -> 
     checks = [*read_suite(SHIPPED, NAMES), own[0]]
     loops = list[int | None]()
     with SideBySide(checks, 2, None) as others:
-        for number, prepared in enumerate(checks):
-            alone, found = prepared.run(), others.outcome(number)
+        for prepared in checks:
+            alone, found = prepared.run(), others.outcome(prepared)
             assert found is not None
             for result in (alone.result, found.result):
                 result.statistics.samples = ()  # they have times
@@ -93,8 +93,8 @@ def test_searches_that_fail_or_are_large_are_left(own: list[PreparedCheck], monk
     (large,) = read_suite(SHIPPED, NAMES[1:2])
     monkeypatch.setattr(side_by_side, "SMALL", 100)
     with SideBySide([own[1], large], 2, None) as others:
-        assert others.outcome(1) is None
-        assert others.outcome(0) is None
+        assert others.outcome(large) is None
+        assert others.outcome(own[1]) is None
     with pytest.raises(LeadlineError, match="failing: invariant fails raised ZeroDivisionError"):
         own[1].run()
 
@@ -102,5 +102,6 @@ def test_searches_that_fail_or_are_large_are_left(own: list[PreparedCheck], monk
 def test_a_search_with_a_time_limit_is_left(tmp_path: Path) -> None:
     suite = tmp_path / "leadline.toml"
     suite.write_text('[[check]]\nspec = "atomic/kip-101"\nexpect = "holds"\nmax_seconds = 60\n')
-    with SideBySide(read_suite(suite), 2, None) as others:
-        assert others.outcome(0) is None
+    (limited,) = read_suite(suite)
+    with SideBySide([limited], 2, None) as others:
+        assert others.outcome(limited) is None
