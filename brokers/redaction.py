@@ -17,16 +17,27 @@ API_NAMES = {
     "AssignReplicasToDirs",
     "BrokerHeartbeat",
     "BrokerRegistration",
+    "ConsumerGroupHeartbeat",
     "ControlledShutdown",
+    "CreatePartitions",
     "CreateTopics",
+    "DeleteTopics",
     "ElectLeaders",
     "Fetch",
+    "Heartbeat",
+    "JoinGroup",
     "LeaderAndIsr",
+    "LeaveGroup",
+    "OffsetCommit",
     "OffsetForLeaderEpoch",
     "Produce",
     "StopReplica",
+    "SyncGroup",
 }
 """The names of requests whose bodies are recorded, with their responses."""
+
+TEXT_OF_COMMITS = "CommittedMetadata"
+"""The field of OffsetCommit requests with text of the consumer's own."""
 
 ZOOKEEPER_OPERATIONS = {"create", "create2", "multi", "setData"}
 METADATA_RECORDS = {
@@ -73,7 +84,7 @@ class Redaction:
         if isinstance(value, Mapping):
             if "batches" in value:
                 return {**value, "batches": [self._batch(each) for each in value["batches"]]}
-            return {name: self.hidden(each) for name, each in value.items()}
+            return {name: self.hidden(each) for name, each in value.items() if name != TEXT_OF_COMMITS}
         return [self.hidden(each) for each in value] if isinstance(value, list) else value
 
     def _batch(self, batch: Mapping[str, Any]) -> dict[str, Any]:

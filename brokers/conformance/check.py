@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import attrs
 
@@ -10,6 +11,7 @@ from leadline.brokers.conformance.events import Events, release_of
 from leadline.brokers.conformance.not_followed import expecting_the_format
 from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.checker.conformance import UNCOUNTED, Answer, Conformance, Limits, Observation, follow, uncut
+from leadline.model.group.releases import GroupColumn
 from leadline.model.kafka.conformance.following import FollowedRelease, as_brokers_do, forget
 from leadline.model.kafka.conformance.window import cut
 from leadline.model.kafka.mixes import Mix
@@ -22,7 +24,7 @@ MOST_STEPS = 400
 
 @attrs.frozen(eq=False)
 class Checked:
-    """The result of checking a recording against the spec of a release.
+    """The result of checking the recording of a partition or a group against the spec of a release.
 
     Attributes:
         column: the release or the mix whose spec was used.
@@ -31,8 +33,8 @@ class Checked:
         notes: the number of ignored frames and events, keyed by kind.
     """
 
-    column: Column | Mix
-    conformance: Conformance[Partition]
+    column: Column | Mix | GroupColumn
+    conformance: Conformance[Any]
     observations: int
     notes: Mapping[str, int]
 

@@ -29,6 +29,7 @@ _EVENTS = {
 _PROCESSES = ("controller", "zookeeper", "client", "unknown")
 _READ = {
     *("AlterPartition", "AssignReplicasToDirs", "BrokerHeartbeat", "BrokerRegistration", "CreateTopics", "Fetch"),
+    *("ConsumerGroupHeartbeat", "Heartbeat", "JoinGroup", "LeaveGroup", "OffsetCommit", "SyncGroup"),
     *("LeaderAndIsr", "OffsetForLeaderEpoch", "Produce", "create", "create2", "multi", "setData"),
 }
 """The names of requests with numbers that are read."""
@@ -47,6 +48,8 @@ _NUMBERS = {
         "FetchOffset",
     ),
     *("HighWatermark", "Index", "LastFetchedEpoch", "Leader", "LeaderEpoch", "LeaderId", "Partition", "PartitionEpoch"),
+    *("GenerationId", "GenerationIdOrMemberEpoch", "HeartbeatIntervalMs", "MemberEpoch"),
+    *("RebalanceTimeoutMs", "SessionTimeoutMs"),
     *("PartitionId", "PartitionIndex", "ResourceType", "SessionEpoch", "SessionId", "error"),
     *("first", "last", "offset", "to_offset", "high_watermark", "partition"),
 }
@@ -56,6 +59,7 @@ _LISTS = {
 """Lists of broker ids. In a PartitionChangeRecord, null says that nothing changes."""
 
 _PARTS = {
+    *("Assignments", "Members", "Protocols"),
     *("Configs", "ForgottenTopicsData", "NewIsrWithEpochs", "PartitionData", "PartitionResponses", "PartitionStates"),
     *(
         "Partitions",
@@ -70,9 +74,11 @@ _PARTS = {
     ),
 }
 """Lists of parts. Some can be null."""
+_WITH_NUMBERS = {"ForgottenTopicsData", "TopicPartitions"}
+"""Lists of parts whose partitions are numbers."""
 _PART = {"DivergingEpoch", "Records", "ReplicaState"}
 """Single parts. Some can be null."""
-_TEXTS = {"Name", "Topic", "TopicId", "TopicName", "path"}
+_TEXTS = {"GroupId", "MemberId", "Name", "Topic", "TopicId", "TopicName", "path"}
 """Texts. Some can be null."""
 
 
@@ -118,7 +124,9 @@ def _wrong(line: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
         value = line.get(name)
         if not (isinstance(value, float) or _is_number(value) or (nullable and value is None)):
             yield name, value, "a time in seconds" + (" or null" if nullable else "")
-    if line.get("api") in _READ:
+    if line.get("api") == "JoinGroup" and line["body"]:  # its leader is a member id
+        yield from _wrong_fields({name: each for name, each in line["body"].items() if name != "Leader"})
+    elif line.get("api") in _READ:
         yield from _wrong_fields(line.get("body"))
 
 
@@ -150,7 +158,7 @@ def _wrong_fields(value: Any) -> Iterator[tuple[str, Any, str]]:
                 yield name, each, "text"
             elif name in _PART and each is not None and not isinstance(each, Mapping):
                 yield name, each, "an object"
-            elif isinstance(each, list | Mapping) and name != "ForgottenTopicsData":
+            elif isinstance(each, list | Mapping) and name not in _WITH_NUMBERS:
                 yield from _wrong_fields(each)
 
 

@@ -18,9 +18,9 @@ from leadline.reports.cli.options import refuse_options
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats import FORMATS
-from leadline.reports.kafka.conformance.report import conformance_report
-from leadline.reports.kafka.conformance.text import explained, lines, summary
+from leadline.reports.kafka.conformance.text import explained, summary
 from leadline.reports.kafka.conformance.walks import CHAOS_SECONDS, drive
+from leadline.reports.kafka.conformance.whole import GROUP_SPECS, whole_report
 from leadline.reports.lines import say, say_wrapped
 from leadline.reports.loading import load_spec
 
@@ -33,6 +33,7 @@ from leadline.reports.loading import load_spec
     help="The release to check the recording against. By default, the recording is checked against all releases.",
 )
 @click.option("--partition", metavar="TOPIC-NUMBER", help="The partition to check, if the recording contains several.")
+@click.option("--group", metavar="NAME", help="The consumer group to check. By default, all groups are checked.")
 @click.option(
     "--rules",
     is_flag=True,
@@ -106,6 +107,7 @@ def conform(
     recording: Path | None,
     spec: str | None,
     partition: str | None,
+    group: str | None,
     rules: bool,
     max_hidden_steps: int,
     max_states: int,
@@ -126,12 +128,15 @@ def conform(
     checked against the specs of all releases with the same kind of controller, and the exit code shows the result for
     the release that was recorded.
 
+    The consumer groups in it are checked against the specs of groups, unless --partition or another spec is given.
+
     With --release instead of RECORDING, the command starts real brokers, records what they do, and checks each
     recording against the spec of the release.
 
     \b
     leadline conform DIR/2.8.0-affected/recording.jsonl
     leadline conform recording.jsonl --spec kafka/3.9 --html page.html
+    leadline conform recording.jsonl --group orders --spec group/2.8
     leadline conform --release 3.9.1 --walks 5 --chaos 2 --keep DIR
     leadline conform --release 4.3.1 --quorum --walks 200
 
@@ -141,7 +146,8 @@ def conform(
     files = Files(FORMATS["conformance"], wanted)
     limits = Limits(hidden_steps=max_hidden_steps, states=max_states)
     if release is not None:
-        others = {"RECORDING": recording, "--spec": spec, "--partition": partition, "--rules": rules or None}
+        others: dict[str, Any] = {"RECORDING": recording, "--spec": spec, "--partition": partition, "--group": group}
+        others["--rules"] = rules or None
         others |= {f"--{name}": value for name, value in wanted.items()}
         if given := ", ".join(name for name, value in others.items() if value):
             raise click.UsageError(f"{given} cannot be combined with --release: pass a recording that --keep saved")
@@ -153,10 +159,13 @@ def conform(
         raise click.UsageError("--walks, --quorum, --chaos, --minutes and --keep require --release")
     if recording is None:
         raise click.UsageError("pass a RECORDING, or --release with --walks or --chaos")
-    draws = wanted["html"] is not None
-    report = conformance_report(recording, spec, partition, rules=rules, limits=limits, keeps_logs=draws)
+    if group is not None and (partition or rules or not (spec or GROUP_SPECS).startswith(GROUP_SPECS)):
+        raise click.UsageError("--group cannot be combined with --partition, --rules, or a spec of another family")
+    report = whole_report(
+        recording, spec, partition, group, rules=rules, limits=limits, draws=wanted["html"] is not None
+    )
     if not files.only_a_report:
-        say_wrapped(lines(report))
+        say_wrapped(report.lines())
     files.write(report)
     return report.exit_code
 

@@ -95,11 +95,17 @@ def test_a_hash_cannot_be_found_again_by_hashing_likely_values() -> None:
     assert one != other
 
 
-@pytest.mark.parametrize("api", ["SaslAuthenticate", "JoinGroup", "DescribeConfigs", "Metadata", "AlterConfigs"])
+@pytest.mark.parametrize("api", ["SaslAuthenticate", "DescribeGroups", "DescribeConfigs", "Metadata", "AlterConfigs"])
 def test_what_conformance_does_not_read_is_left_out(api: str) -> None:
     changed = Redaction()(event(api, {"AuthBytes": b"password"}))
     assert (changed["body"], changed["undecoded"]) == (None, LEFT_OUT)
     assert changed["api"] == api
+
+
+def test_the_text_in_offset_commits_is_left_out() -> None:
+    body = {"GroupId": "g", "Topics": [{"Partitions": [{"PartitionIndex": 0, "CommittedMetadata": "alice"}]}]}
+    changed = Redaction()(event("OffsetCommit", body))
+    assert changed["body"] == {"GroupId": "g", "Topics": [{"Partitions": [{"PartitionIndex": 0}]}]}
 
 
 def test_credentials_in_the_metadata_log_are_left_out() -> None:

@@ -1,4 +1,6 @@
-"""Trims a recording to what conformance reads of a partition: `python -m tests.conformance.trim FROM TO [NUMBER]`."""
+"""Trims a recording to what conformance reads of a partition: `python -m tests.conformance.trim FROM TO [NUMBER]`; with
+`groups` instead of the number, to what it reads of consumer groups.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leadline.brokers.conformance.frames import CONTROLLER, ZOOKEEPER, Seen, seen_frames
+from leadline.brokers.conformance.groups.reading import FOLLOWED
 from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.brokers.conformance.reading import metadata_of, read_partition
 from leadline.brokers.recording import read_recording
@@ -23,6 +26,8 @@ LEFT_OUT = {
     *("MaxWaitMs", "MinBytes", "MaxBytes", "PartitionMaxBytes", "AbortedTransactions", "PreferredReadReplica"),
 }
 OF_A_LINE = {"correlation", "client_id", "size", "undecoded"}
+OF_A_BODY = {"ThrottleTimeMs", "RetentionTimeMs", "ErrorMessage", "Reason", "RackId", "ClientHost"}
+"""Fields of requests of consumers that are not read."""
 UNANSWERED = {"BrokerHeartbeat", "CreateTopics"}
 """Requests whose responses are not read."""
 
@@ -46,6 +51,31 @@ def trim(source: Path, target: Path, partition: int = 0) -> None:
     last = {"event": "end", "time": read.end, "lines": len(lines) + 2, "interrupted_by": None}
     text = "".join(json.dumps(line) + "\n" for line in (first, *lines, last))
     target.write_text(text, encoding="utf-8")
+
+
+def trim_groups(source: Path, target: Path) -> None:
+    """Write a recording with the requests of consumers that are followed, and without what they read and commit."""
+    recording, lines = read_recording(source), list[dict[str, Any]]()
+    for line in recording.events():
+        if line["event"] in ("killed", "terminated", "started"):
+            lines.append(line)
+        elif line["event"] == "frame" and line["api"] in FOLLOWED:
+            body = {name: each for name, each in line["body"].items() if name not in OF_A_BODY}
+            if line["api"] == "OffsetCommit":
+                body["Topics"] = [_committed(each) for each in body["Topics"]]
+            lines.append({name: each for name, each in line.items() if name not in OF_A_LINE} | {"body": body})
+    last = {"event": "end", "time": lines[-1]["time"], "lines": len(lines) + 2, "interrupted_by": None}
+    text = "".join(json.dumps(line) + "\n" for line in ({**recording.about}, *lines, last))
+    target.write_text(text, encoding="utf-8")
+
+
+def _committed(topic: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a topic of an offset commit without the offsets."""
+    kept = "PartitionIndex", "ErrorCode"
+    return {
+        **topic,
+        "Partitions": [{name: each[name] for name in kept if name in each} for each in topic["Partitions"]],
+    }
 
 
 def _needed(read: PartitionRecording, frame: Seen) -> bool:
@@ -97,4 +127,7 @@ def _batches(batches: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    trim(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, sys.argv[3:]))
+    if sys.argv[3:] == ["groups"]:
+        trim_groups(Path(sys.argv[1]), Path(sys.argv[2]))
+    else:
+        trim(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, sys.argv[3:]))

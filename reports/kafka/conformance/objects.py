@@ -13,10 +13,10 @@ import attrs
 
 from leadline.brokers.conformance.check import Checked
 from leadline.checker.conformance import Answer, Rejection
-from leadline.model.kafka.state import Partition
 from leadline.reports.ci.findings import Finding
-from leadline.reports.kafka.conformance.report import ConformanceReport
+from leadline.reports.kafka.conformance.report import ConformanceReport, Report
 from leadline.reports.kafka.conformance.text import explained
+from leadline.reports.kafka.conformance.whole import GroupReport, WholeReport
 from leadline.reports.origin import Origin
 
 VERSION = 1
@@ -28,23 +28,43 @@ SCHEMA = Path(__file__).resolve().with_name("conform.schema.json")
 STATUSES = {Answer.CONFORMS: "passed", Answer.REJECTED: "failed", Answer.UNDECIDED: "incomplete"}
 
 
-def conformance_object(report: ConformanceReport, origin: Origin) -> dict[str, Any]:
+def conformance_object(report: WholeReport, origin: Origin) -> dict[str, Any]:
     """Return a report as an object for `json.dumps`. The schema describes its fields.
 
     Parameters:
         origin: the version, command and date of the run.
     """
+    about = report.parts[0].read.about
+    partition = {} if report.partition is None else _partition(report.partition)
     return {
         "format": "leadline conform",
         "format_version": VERSION,
         "leadline": attrs.asdict(origin),
         "exit_code": report.exit_code,
         "recording": str(report.path),
+        "release": about.get("release"),
+        **_NO_PARTITION,
+        **partition,
+        "groups": [_group(each) for each in report.groups],
+        "seconds": round(sum(each.seconds for each in report.parts), 3),
+    }
+
+
+_NO_PARTITION: dict[str, Any] = {
+    "partition": None,
+    "assignment": [],
+    "own": None,
+    "specs": [],
+    "rules": [],
+    "explained_by": None,
+}
+
+
+def _partition(report: ConformanceReport) -> dict[str, Any]:
+    return {
         "partition": report.name,
-        "release": report.read.about.get("release"),
         "assignment": list(report.read.assignment),
-        "own": None if report.own is None else report.own.column.name,
-        "specs": [_spec(each) for each in report.checked],
+        **_results(report),
         "rules": [
             {
                 "rule": rule.rule,
@@ -57,7 +77,24 @@ def conformance_object(report: ConformanceReport, origin: Origin) -> dict[str, A
         "explained_by": None
         if report.explained_by is None
         else [{"rule": rule, "value": value} for rule, value in report.explained_by],
-        "seconds": round(report.seconds, 3),
+    }
+
+
+def _group(report: GroupReport) -> dict[str, Any]:
+    read = report.read
+    return {
+        "group": read.group,
+        "protocol": read.protocol,
+        "exit_code": report.exit_code,
+        "members": list(read.members),
+        **_results(report),
+    }
+
+
+def _results(report: Report) -> dict[str, Any]:
+    return {
+        "own": None if report.own is None else report.own.column.name,
+        "specs": [_spec(each) for each in report.checked],
     }
 
 
@@ -77,7 +114,7 @@ def _spec(checked: Checked) -> dict[str, Any]:
     }
 
 
-def _rejection(rejection: Rejection[Partition]) -> dict[str, Any]:
+def _rejection(rejection: Rejection[Any]) -> dict[str, Any]:
     observation = rejection.observation
     return {
         "number": rejection.number,
@@ -91,18 +128,18 @@ def _rejection(rejection: Rejection[Partition]) -> dict[str, Any]:
     }
 
 
-def conformance_findings(report: ConformanceReport) -> list[Finding]:
-    """Return findings for the requested spec or the recording's own release. If there is neither, return findings for
-    all specs.
+def conformance_findings(report: WholeReport) -> list[Finding]:
+    """Return findings for the partition and for each group: for the requested spec or the recording's own release. If
+    there is neither, return findings for all specs.
     """
-    found = [report.own] if report.own is not None else list(report.checked)
     return [
         Finding(
             f"conformance to {each.column.name}",
-            f"{report.path.name} {report.name}",
+            f"{part.path.name} {part.name}",
             STATUSES[each.conformance.answer],  # type: ignore[arg-type]
-            " ".join(line.strip() for line in explained(report, each) if line.strip()),
-            seconds=report.seconds if number == 0 else 0.0,
+            " ".join(line.strip() for line in explained(part, each) if line.strip()),
+            seconds=part.seconds if number == 0 else 0.0,
         )
-        for number, each in enumerate(found)
+        for part in report.parts
+        for number, each in enumerate([part.own] if part.own is not None else part.checked)
     ]

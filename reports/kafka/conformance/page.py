@@ -17,8 +17,8 @@ from leadline.model.kafka.state import Partition
 from leadline.reports.document import Document, blocks_of
 from leadline.reports.document.html import document_page
 from leadline.reports.html import chapter
-from leadline.reports.kafka.conformance.report import ConformanceReport
-from leadline.reports.kafka.conformance.text import lines, summary
+from leadline.reports.kafka.conformance.text import summary
+from leadline.reports.kafka.conformance.whole import WholeReport
 from leadline.reports.loading import load_spec
 from leadline.reports.origin import Origin
 from leadline.reports.traces.story import Story, story_of
@@ -29,17 +29,19 @@ def _no_steps(state: Partition) -> Iterator[Partition]:
     yield from ()
 
 
-def conformance_page(report: ConformanceReport) -> str:
-    """Return the HTML page of a report: what the terminal shows, and a trace for the recording's own release, or for
-    each spec if the model does not have this release.
+def conformance_page(report: WholeReport) -> str:
+    """Return the HTML page of a report: what the terminal shows, and for the partition a trace for the recording's own
+    release, or for each spec if the model does not have this release.
     """
-    shown = [report.own] if report.own is not None else list(report.checked)
+    partition = report.partition
+    shown = () if partition is None else partition.checked if partition.own is None else (partition.own,)
     chapters = []
     for number, checked in enumerate(shown, start=1):
         story = _story(checked)
         if story is not None:
             chapters.append(chapter(number, story, visible(_note(checked))))
-    document = Document(f"leadline: {report.path.name}, {report.name}", blocks_of(lines(report)))
+    names = ", ".join(each.name for each in report.parts)
+    document = Document(f"leadline: {report.path.name}, {names}", blocks_of(report.lines()))
     return document_page(document, Origin.now(), chapters)
 
 

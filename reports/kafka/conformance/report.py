@@ -9,6 +9,7 @@ from pathlib import Path
 import attrs
 
 from leadline.brokers.conformance.check import Checked, Checks
+from leadline.brokers.conformance.groups.reading import GroupRecording
 from leadline.brokers.conformance.not_followed import LacksField, NotFollowed, expecting_the_format
 from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.brokers.conformance.reading import partitions_of, read_partition
@@ -53,32 +54,30 @@ class RuleShown:
 
 
 @attrs.frozen(eq=False, kw_only=True)
-class ConformanceReport:
-    """The results of checking one partition's recording against specs.
+class Report:
+    """The results of checking what a recording has about a partition or a group against specs.
 
     Attributes:
         path: the path of the recording.
-        read: the recorded partition.
+        read: the recorded partition or group.
         checked: the result for each spec.
         own: the result for the requested spec or for the recording's own release. None if neither is named.
-        rules: for each rule, whether the recording confirms its value. Empty unless this was requested.
         explained_by: if `own` does not conform, the rules with a different value with which the recording conforms: the
             name of the rule and of this value, for each. None if this was not tried, or not decided.
         seconds: the duration in seconds.
     """
 
     path: Path
-    read: PartitionRecording
+    read: PartitionRecording | GroupRecording
     checked: tuple[Checked, ...]
     own: Checked | None
-    rules: tuple[RuleShown, ...] = ()
     explained_by: tuple[tuple[str, str], ...] | None = None
     seconds: float = 0.0
 
     @property
     def name(self) -> str:
-        """The partition, such as ``t-0``."""
-        return f"{self.read.topic}-{self.read.partition}"
+        """The partition, such as ``t-0``, or the group."""
+        raise NotImplementedError
 
     @property
     def exit_code(self) -> int:
@@ -93,6 +92,22 @@ class ConformanceReport:
         answers = {each.conformance.answer for each in self.checked}
         best = next((a for a in (Answer.CONFORMS, Answer.UNDECIDED) if a in answers), Answer.REJECTED)
         return EXIT_CODES[best]
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class ConformanceReport(Report):
+    """The results of checking one partition's recording against specs.
+
+    Attributes:
+        rules: for each rule, whether the recording confirms its value. Empty unless this was requested.
+    """
+
+    read: PartitionRecording
+    rules: tuple[RuleShown, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.read.topic}-{self.read.partition}"
 
 
 def conformance_report(

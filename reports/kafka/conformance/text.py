@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 from leadline.brokers.conformance.check import Checked
 from leadline.brokers.conformance.frames import CONTROLLER, Seen, frames_around
@@ -12,9 +13,8 @@ from leadline.checker.conformance import Answer, Observation, Rejection, Taken
 from leadline.checker.support.messages import counted
 from leadline.model.kafka.releases import Column
 from leadline.model.kafka.rules import TABLE
-from leadline.model.kafka.state import Partition
 from leadline.model.rules import Rule
-from leadline.reports.kafka.conformance.report import ConformanceReport, RuleShown
+from leadline.reports.kafka.conformance.report import ConformanceReport, Report, RuleShown
 
 STEPS_BEFORE = 12
 FRAMES_AROUND = 4
@@ -47,6 +47,14 @@ def lines(report: ConformanceReport) -> Iterator[str]:
     if report.own is not None:
         yield ""
         yield from explained(report, report.own)
+    yield from other_releases(report)
+    if report.rules:
+        yield ""
+        yield from rule_lines(report.rules)
+
+
+def other_releases(report: Report) -> Iterator[str]:
+    """Yield a line for the releases with the same result, unless only one was checked."""
     others = [each for each in report.checked if each is not report.own]
     if others:
         yield ""
@@ -59,9 +67,6 @@ def lines(report: ConformanceReport) -> Iterator[str]:
         yield from (f"  {name:{width}}  {said}" for name, (said, _) in zip(names, groups, strict=True))
         if any(each.conformance.answer is Answer.UNDECIDED for each in others):
             yield "  the releases share a limit of states: with --spec, a single release gets all of it"
-    if report.rules:
-        yield ""
-        yield from rule_lines(report.rules)
 
 
 def summary(checked: Checked) -> str:
@@ -75,7 +80,7 @@ def summary(checked: Checked) -> str:
     return f"{result.answer.value}{where}" + (f" ({result.reason})" if result.reason else "")
 
 
-def explained(report: ConformanceReport, checked: Checked) -> Iterator[str]:
+def explained(report: Report, checked: Checked) -> Iterator[str]:
     """Yield lines that explain the result for one spec."""
     result, name = checked.conformance, checked.column.name
     if result.answer is Answer.CONFORMS:
@@ -100,13 +105,13 @@ def explained(report: ConformanceReport, checked: Checked) -> Iterator[str]:
         yield f"  left out of the comparison: {note} ({counted(times, 'time')})"
 
 
-def _of_kafka(report: ConformanceReport) -> str:
+def _of_kafka(report: Report) -> str:
     """Return the recorded release, so that it is not mistaken for the release that the recording is checked against."""
     release = report.read.about.get("release")
     return f" of Kafka {release}" if release else ""
 
 
-def _rejected(report: ConformanceReport, checked: Checked, rejection: Rejection[Partition]) -> Iterator[str]:
+def _rejected(report: Report, checked: Checked, rejection: Rejection[Any]) -> Iterator[str]:
     yield ""
     yield from what_went_wrong(report, checked, rejection)
     yield ""
@@ -119,11 +124,13 @@ def _rejected(report: ConformanceReport, checked: Checked, rejection: Rejection[
     yield ""
     yield "the frames around (number, arrival, what it is, from and to, when it passed the recorder):"
     yield from _frames_around(report, rejection.observation)
-    if any(frame.api == "AlterPartition" for frame in report.read.frames) and _calls_it_alter_isr(report):
+    if any(frame.api == "AlterPartition" for frame in getattr(report.read, "frames", ())) and _calls_it_alter_isr(
+        report
+    ):
         yield "  (up to Kafka 3.1, AlterPartition requests are called AlterIsr)"
 
 
-def _merged(path: Sequence[Taken[Partition]]) -> Iterator[str]:
+def _merged(path: Sequence[Taken[Any]]) -> Iterator[str]:
     """Yield a line for each step. Steps that repeat the one before, because a broker is told again, share its line."""
     for label, same in itertools.groupby(path, key=lambda step: step.label):
         seen = [step.observation for step in same if step.observation is not None]
@@ -134,13 +141,15 @@ def _merged(path: Sequence[Taken[Partition]]) -> Iterator[str]:
             yield label + (f" [{_when(seen[0])}]" if seen else " [inferred: no frame shows it]")
 
 
-def _calls_it_alter_isr(report: ConformanceReport) -> bool:
-    """Return whether the recorded brokers have the name that AlterPartition requests had before KIP-704 (3.2)."""
+def _calls_it_alter_isr(report: Report) -> bool:
+    """Return whether the recorded brokers have sent AlterPartition under the name of before KIP-704 (3.2)."""
+    if not isinstance(report, ConformanceReport) or all(each.api != "AlterPartition" for each in report.read.frames):
+        return False
     numbers = re.match(r"(\d+)\.(\d+)", str(report.read.about.get("release")))
     return numbers is not None and tuple(map(int, numbers.groups())) < (3, 2)
 
 
-def what_went_wrong(report: ConformanceReport, checked: Checked, rejection: Rejection[Partition]) -> Iterator[str]:
+def what_went_wrong(report: Report, checked: Checked, rejection: Rejection[Any]) -> Iterator[str]:
     """Yield lines that say how the brokers violated a spec, why the spec does not allow this, and which rule would.
 
     Parameters:
@@ -203,7 +212,7 @@ def _sentence(rule: Rule, name: str) -> str:
     return _sentence(rule, names[names.index(name) - 1]) + sentence.removeprefix("the same")
 
 
-def _when(observation: Observation[Partition]) -> str:
+def _when(observation: Observation[Any]) -> str:
     if observation.latest == float("inf"):
         when = f"after {observation.earliest:.3f} s"
     elif observation.earliest == observation.latest:
@@ -215,7 +224,7 @@ def _when(observation: Observation[Partition]) -> str:
     return f"{when}{_frames(_numbers(observation))}"
 
 
-def _numbers(observation: Observation[Partition]) -> tuple[int, ...]:
+def _numbers(observation: Observation[Any]) -> tuple[int, ...]:
     return observation.source if isinstance(observation.source, tuple) else ()
 
 
@@ -223,7 +232,7 @@ def _frames(numbers: Collection[int]) -> str:
     return f" [frame{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}]" if numbers else ""
 
 
-def _frames_around(report: ConformanceReport, observation: Observation[Partition]) -> Iterator[str]:
+def _frames_around(report: Report, observation: Observation[Any]) -> Iterator[str]:
     """Yield a line for each frame that shows an observation, and a line for each frame just before or after it."""
     numbers = _numbers(observation)
     for frame in frames_around(report.read.recording, numbers, observation.latest, FRAMES_AROUND, _UNINTERESTING):

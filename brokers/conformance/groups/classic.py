@@ -1,0 +1,221 @@
+"""Convert the requests about a group of the classic protocol to observations.
+
+A request is handled between its arrival and that of its response. Responses to JoinGroup and SyncGroup, which can wait,
+are observations of their own. Time-outs are optional observations, which are possible only if what they wait for did
+not come in time. The end of the join phase is a hidden step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from leadline.brokers.conformance.frames import NEVER
+from leadline.brokers.conformance.groups.reading import Exchange, GroupRecording
+from leadline.brokers.conformance.groups.timing import EARLY, Observed, failovers, observed, sessions
+from leadline.brokers.conformance.groups.told import contradictions
+from leadline.brokers.conformance.not_followed import NotFollowed
+from leadline.checker.conformance import Observation
+from leadline.model.group.classic.protocols import Protocol
+from leadline.model.group.conformance import classic, errors
+from leadline.model.group.conformance.classic import Answer, Followed
+
+FIRST_TO_REQUIRE_ID = 4
+"""The first version of JoinGroup whose senders understand MEMBER_ID_REQUIRED (KIP-394)."""
+
+_OF_MEMBERS = (errors.NONE, errors.ILLEGAL_GENERATION, errors.UNKNOWN_MEMBER_ID, errors.REBALANCE_IN_PROGRESS)
+CODES = {
+    "JoinGroup": (errors.NONE, errors.UNKNOWN_MEMBER_ID, errors.MEMBER_ID_REQUIRED),
+    "SyncGroup": _OF_MEMBERS,
+    "Heartbeat": _OF_MEMBERS,
+    "OffsetCommit": _OF_MEMBERS,
+    "LeaveGroup": (errors.NONE, errors.UNKNOWN_MEMBER_ID),
+}
+"""The error codes that are followed. A request with another one changes nothing."""
+
+
+def beginning(read: GroupRecording, protocol: Protocol) -> Followed:
+    """Return the state before the first request. The group is empty, but it may have had generations before."""
+    joined = [each for each in read.exchanges if each.request.api == "JoinGroup" and each.code == errors.NONE]
+    first = min(joined, key=lambda each: each.ends, default=None)
+    generation = 0 if first is None else max(first.told["GenerationId"] - 1, 0)
+    return classic.beginning(len(read.members), read.partitions, generation, protocol)
+
+
+def observations(read: GroupRecording, protocol: Protocol, notes: Counter[str]) -> Iterator[Observed]:
+    """Yield the observations of a group, in any order.
+
+    Parameters:
+        notes: the numbers of requests that are not followed, which are counted here.
+
+    Raises:
+        NotFollowed: if the group has static members.
+    """
+    loading = failovers(read, classic.fails_over)
+    yield from loading.observations
+    for each in read.exchanges:
+        if each.body.get("GroupInstanceId") is not None:
+            raise NotFollowed(f"group {read.group} has static members (group.instance.id), which are not followed")
+        ready = each.code is not None and each.code not in errors.NOT_READY
+        if ready and each.code not in CODES[each.request.api]:
+            notes[f"{each.request.api} requests with error {each.code}"] += 1
+        elif each.request.api == "JoinGroup":
+            yield from _join(read, each, ready)
+        elif each.request.api == "SyncGroup":
+            yield from _sync(read, each, ready)
+        elif each.request.api == "LeaveGroup":
+            yield _leave(read, each, ready)
+        elif not ready:
+            notes[f"{each.request.api} requests without an answer"] += 1
+        elif each.request.api == "OffsetCommit":
+            yield _commit(read, each)
+        elif loading.is_blind(each):
+            notes["heartbeats while a coordinator loads the group"] += 1
+        else:
+            yield _heartbeat(read, each)
+    yield from sessions(read, classic.expires, renews_during_rebalance=protocol.renews_in_completing)
+    yield from _rebalance_timeouts(read)
+    yield from contradictions(read)
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def _join(read: GroupRecording, exchange: Exchange, ready: bool) -> Iterator[Observed]:
+    number, body, member_id = exchange.request.number, exchange.body, exchange.member_ids[0]
+    if not member_id and not ready and number not in read.anonymous:
+        return  # the coordinator was not ready
+    member = read.anonymous[number] if number in read.anonymous else read.member(member_id or exchange.told["MemberId"])
+    needs_id, metadata = exchange.request.version >= FIRST_TO_REQUIRE_ID, read.metadata(body["Protocols"])
+
+    def joins(followed: Followed) -> Iterator[Followed]:
+        yield classic.joins(followed, member, knows_id=bool(member_id), metadata=metadata, needs_id=needs_id)
+
+    named = f"member {member}" if member_id else f"the consumer that will be member {member}"
+    yield observed(exchange, f"{named} sends JoinGroup", joins, classic.described, certain=ready)
+    if ready:
+        yield _answered(read, exchange, member)
+
+
+def _sync(read: GroupRecording, exchange: Exchange, ready: bool) -> Iterator[Observed]:
+    member, generation = read.member(exchange.member_ids[0]), exchange.generation
+    given = exchange.body["Assignments"]
+    plan = tuple(sorted((read.member(each["MemberId"]), read.assignment(each["Assignment"])) for each in given))
+
+    def syncs(followed: Followed) -> Iterator[Followed]:
+        yield classic.syncs(followed, member, generation, plan)
+
+    label = f"member {member} sends SyncGroup in generation {generation}{', as leader' if plan else ''}"
+    yield observed(exchange, label, syncs, classic.described, certain=ready)
+    if ready:
+        yield _answered(read, exchange, member)
+
+
+def _answered(read: GroupRecording, exchange: Exchange, member: int) -> Observed:
+    """Return the observation of a response to JoinGroup or SyncGroup."""
+    told, api, code = exchange.told, exchange.request.api, exchange.code or 0
+    if code:
+        seen = Answer(code)
+    elif api == "SyncGroup":
+        seen = Answer(code, assignment=read.assignment(told["Assignment"]))
+    else:
+        seen = Answer(code, told["GenerationId"], read.member(told["Leader"]))
+    listed = {read.member(each["MemberId"]): each["Metadata"] for each in told.get("Members") or ()}
+
+    def matches(answer: Answer) -> bool:
+        metadata = {number: read.sent(metadata, told.get("ProtocolName")) for number, metadata in answer.members}
+        found = (answer.code, answer.generation, answer.leader, answer.assignment, metadata)
+        return found == (seen.code, seen.generation, seen.leader, seen.assignment, listed)
+
+    def answered(followed: Followed) -> Iterator[Followed]:
+        answer = dict(followed.told).get(member)
+        if answer is not None and matches(answer):
+            yield followed.answering(member, None)
+
+    def why(followed: Followed) -> str:
+        answer = dict(followed.told).get(member)
+        return f"{'it waits' if answer is None else f'it is told {answer}'}; {classic.described(followed)}"
+
+    members = f" with members {', '.join(map(str, sorted(listed)))}" if listed else ""
+    return Observation(
+        earliest=exchange.ends,
+        latest=exchange.ends,
+        label=f"the answer to {api} tells member {member}: {seen}{members}",
+        apply=answered,
+        why=why,
+        source=exchange.frames,
+    )
+
+
+def _heartbeat(read: GroupRecording, exchange: Exchange) -> Observed:
+    member, generation, code = read.member(exchange.member_ids[0]), exchange.generation, exchange.code
+
+    def beats(followed: Followed) -> Iterator[Followed]:
+        answer, after = classic.beats(followed, member, generation)
+        if answer == code:
+            yield after
+
+    label = f"a heartbeat of member {member} in generation {generation} is answered with {errors.said(code or 0)}"
+    return observed(exchange, label, beats, classic.described)
+
+
+def _commit(read: GroupRecording, exchange: Exchange) -> Observed:
+    member_id, generation, code = exchange.member_ids[0], exchange.generation, exchange.code
+    member = read.member(member_id) if member_id else None
+
+    def commits(followed: Followed) -> Iterator[Followed]:
+        if classic.commit_code(followed, member, generation) == code:
+            yield followed
+
+    sender = "a consumer without a member id" if member is None else f"member {member}"
+    label = f"a commit of {sender} in generation {generation} is answered with {errors.said(code or 0)}"
+    return observed(exchange, label, commits, classic.described)
+
+
+def _leave(read: GroupRecording, exchange: Exchange, ready: bool) -> Observed:
+    members = [read.member(each) for each in exchange.member_ids]
+    codes: list[int] | None = None
+    if ready:
+        listed = exchange.told.get("Members")
+        codes = [exchange.told["ErrorCode"]] if not listed else [each["ErrorCode"] for each in listed]
+
+    def leaves(followed: Followed) -> Iterator[Followed]:
+        answers = []
+        for member in members:
+            answer, followed = classic.leaves(followed, member)
+            answers.append(answer)
+        if codes is None or answers == codes:
+            yield followed
+
+    label = f"member {', '.join(map(str, members))} leaves"
+    return observed(exchange, label, leaves, classic.described, certain=ready)
+
+
+# --- time-outs --------------------------------------------------------------------------------------------------------
+
+
+def _rebalance_timeouts(read: GroupRecording) -> Iterator[Observed]:
+    """Yield the time-outs that may have ended the join phase of a generation, and its wait for SyncGroup requests."""
+    joins = [each for each in read.exchanges if each.request.api == "JoinGroup"]
+    if not joins:
+        return
+    names = ("RebalanceTimeoutMs", "SessionTimeoutMs")
+    seconds = min(next(each.body[name] for name in names if name in each.body) for each in joins) / 1000 * EARLY
+    quiet = [
+        (each.ends, each.begins)
+        for each in read.exchanges
+        if each.request.api in ("Heartbeat", "SyncGroup") and each.code == errors.NONE
+    ]
+    first: dict[int, Exchange] = {}
+    for each in sorted((each for each in joins if each.code == errors.NONE), key=lambda each: each.ends):
+        first.setdefault(each.told["GenerationId"], each)
+    answered: list[Exchange | None] = [*first.values()]
+    for before, following in zip([None, *answered], [*answered, None], strict=True):
+        ends = NEVER if following is None else following.ends
+        begun = max((begins for end, begins in quiet if end < ends), default=0.0)
+        timeouts = [("the rebalance time-out passes", begun, classic.times_out)]
+        if before is not None:
+            timeouts.append(("the time-out for SyncGroup requests passes", before.begins, classic.sync_times_out))
+        for label, since, step in timeouts:
+            if since + seconds <= min(ends, read.end):
+                yield Observation(earliest=since + seconds, latest=ends, label=label, apply=step, optional=True)
