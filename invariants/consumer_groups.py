@@ -7,8 +7,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from leadline.checker.properties import invariant, step_invariant, witness
-from leadline.model.group.consumer.state import JOINING, ConsumerGroup
+from leadline.checker.properties import invariant, step_invariant, step_witness, witness
+from leadline.model.group.consumer.state import DOWN, JOINING, LEFT, ConsumerGroup
 from leadline.model.group.perturbed import NONE
 
 
@@ -55,13 +55,15 @@ def partition_epoch_held(state: ConsumerGroup) -> Iterator[str]:
     source="KIP-848: group epoch, assignment epoch and member epoch",
 )
 def epochs_grow(before: ConsumerGroup, after: ConsumerGroup) -> Iterator[str]:
-    """This property is kept for models that change the coordinator: commits are compared with epochs."""
+    """This property is kept for models that change the coordinator: commits are compared with epochs. The epoch of a
+    static member that leaves is -2.
+    """
     was, now = before.group, after.group
     if now.epoch < was.epoch or now.target_epoch < was.target_epoch:
         yield f"the group epochs were {was.epoch} and {was.target_epoch}, and are {now.epoch} and {now.target_epoch}"
     for member in now.members:
         old = was.member(member.member_id)
-        if old is not None and member.epoch < old.epoch:
+        if old is not None and member.epoch != LEFT and member.epoch < old.epoch:
             yield f"the epoch of member {member.member_id} was {old.epoch}, and is {member.epoch}"
 
 
@@ -136,6 +138,65 @@ def revocation_seen(before: ConsumerGroup, after: ConsumerGroup) -> Iterator[str
             yield f"consumer {number} has revoked {sorted(member.revoking)}, and is removed"
 
 
+@step_invariant(
+    "a static member that leaves keeps its target assignment, and the one that replaces it takes it over at once",
+    source="KIP-848: the epoch -2 of static members; KIP-345",
+)
+def instance_keeps_assignment(before: ConsumerGroup, after: ConsumerGroup) -> Iterator[str]:
+    """Its session may expire, and a rebalance that has begun before gives it another target assignment."""
+    was_group, now_group = before.group, after.group
+    if not before.bounds.static or was_group.epoch != was_group.target_epoch:
+        return
+    for number in range(len(before.clients)):
+        was, now = before.holder_of(number), after.holder_of(number)
+        stays = now is None or (was is not None and was.member_id == now.member_id)
+        if was is None or (stays and before.spent.leaves == after.spent.leaves):
+            continue
+        had = was_group.target_of(was.member_id)
+        has = None if now is None else now_group.target_of(now.member_id)
+        if had != has or was_group.epoch != now_group.epoch:
+            yield f"the instance of consumer {number} loses its assignment {sorted(had)}, or the group is rebalanced"
+
+
+@step_invariant(
+    "a static member is replaced only when it does not run any more",
+    source="KIP-848: UNRELEASED_INSTANCE_ID",
+)
+def instance_released(before: ConsumerGroup, after: ConsumerGroup) -> Iterator[str]:
+    """A paused consumer whose session has expired is no member: it may go on until it learns that (`one_reader`)."""
+    for number, client in enumerate(before.clients):
+        was, now = before.holder_of(number), after.holder_of(number)
+        if was is None or now is None or was.member_id == now.member_id or was.member_id != client.member_id:
+            continue
+        if client.stopped != DOWN:
+            yield f"consumer {number} runs as member {was.member_id}, and member {now.member_id} replaces it"
+
+
+@invariant(
+    "a group with the consumer protocol has one member for each group.instance.id",
+    source="KIP-848: static members; ConsumerGroup.staticMembers",
+)
+def one_member_of_instance(state: ConsumerGroup) -> Iterator[str]:
+    if state.bounds.static:
+        held = [state.instance_of(state.client_of(member.member_id)) for member in state.group.members]
+        for instance in sorted(set(held)):
+            if held.count(instance) > 1:
+                yield f"{held.count(instance)} members of the group have the group.instance.id of consumer {instance}"
+
+
+@step_invariant(
+    "a static consumer does not stop because of its own group.instance.id",
+    source="apache/kafka#23542: static members are fenced by their own instance id",
+)
+def own_instance_accepted(before: ConsumerGroup, after: ConsumerGroup) -> Iterator[str]:
+    """Looks only at consumers that know their member id: the coordinator can tell that it is their own."""
+    for number, (was, now) in enumerate(zip(before.clients, after.clients, strict=True)):
+        holder = before.holder_of(number)
+        stops = was.stopped != DOWN == now.stopped and was.epoch == JOINING and before.spent == after.spent
+        if stops and holder is not None and holder.member_id == was.member_id:
+            yield f"consumer {number} joins as member {was.member_id} of epoch {holder.epoch} again, and stops"
+
+
 @invariant(
     "an empty group has a target assignment of its epoch",
     source="KAFKA-20442: when the last member leaves, the assignment epoch stays behind",
@@ -184,5 +245,24 @@ def commit_outdated(state: ConsumerGroup) -> bool:
     return state.late is not None and bool(state.late.lost)
 
 
-SITUATIONS = (must_revoke, response_lost, commit_outdated)
+@witness("a static member has left, and its partitions wait for it")
+def instance_away(state: ConsumerGroup) -> bool:
+    return any(member.epoch == LEFT and member.assigned for member in state.group.members)
+
+
+@step_witness("a consumer takes over the assignment of a static member that has left")
+def instance_taken_over(before: ConsumerGroup, after: ConsumerGroup) -> bool:
+    held = ((before.holder_of(number), after.holder_of(number)) for number in range(len(before.clients)))
+    return any(was is not None and now is not None and was.member_id != now.member_id for was, now in held)
+
+
+@step_witness("a consumer stops because another one has its group.instance.id")
+def instance_fenced(before: ConsumerGroup, after: ConsumerGroup) -> bool:
+    return any(
+        was.stopped != DOWN == now.stopped and was.epoch != JOINING and before.spent == after.spent
+        for was, now in zip(before.clients, after.clients, strict=True)
+    )
+
+
+SITUATIONS = (must_revoke, response_lost, commit_outdated, instance_away, instance_taken_over, instance_fenced)
 """Checked only if they are named."""

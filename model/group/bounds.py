@@ -31,6 +31,7 @@ class Bounds:
     rebalances: int = bound(12, "generations, or group epochs", at_least=1, at_most=99)
     records: int = bound(0, "records written to each partition; 0 leaves offsets out", at_least=0, at_most=3)
     reset_to_latest: bool = bound(False, "consumers have auto.offset.reset=latest")
+    static: bool = bound(False, "consumers have a group.instance.id (KIP-345)")
 
 
 @attrs.frozen(cache_hash=True)

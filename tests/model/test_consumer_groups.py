@@ -96,6 +96,55 @@ def test_a_report_of_a_consumer_that_is_still_taking_partitions_is_taken_for_the
     assert violated("group/4.4-consumer+interruption=new-epoch", only(failovers=1), names)[0] == {}
 
 
+# --- static members -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["crashes", "pauses", "leaves", "mutes", "rejoins"])
+def test_static_members_settle_whatever_happens_once(kind: str) -> None:
+    assert violated("group/4.4-consumer", only(**{kind: 1}) | {"static": True}, [*SAFETY, *STALLS])[0] == {}
+
+
+@pytest.mark.parametrize(
+    ("release", "reached"),
+    [
+        ("3.7", {"instance_away": 0, "instance_taken_over": 0}),
+        ("3.8", {"instance_away": 3, "instance_taken_over": 5}),
+        ("4.4", {"instance_away": 3, "instance_taken_over": 5}),
+    ],
+)
+def test_a_static_member_that_leaves_is_awaited_and_replaced(release: str, reached: dict[str, int]) -> None:
+    """A consumer of 3.7 leaves without its group.instance.id, and the request is refused."""
+    found = violated(f"group/{release}-consumer", only(leaves=1) | {"static": True}, list(reached))[0]
+    assert found == {name: length for name, length in reached.items() if length}
+
+
+def test_of_two_consumers_with_one_instance_the_second_waits_and_the_first_is_fenced_when_it_comes_back() -> None:
+    shared = {"static": True, "same_instance": True}
+    for release in RELEASES:
+        for kind in ("crashes", "pauses", "leaves"):
+            names = [*SAFETY, "group_settles"]
+            assert violated(f"group/{release}", only(**{kind: 1}) | shared, names)[0] == {}
+    late = violated("group/4.4-consumer", only(pauses=1) | shared, ["instance_fenced", "one_reader"])[0]
+    assert late == {"instance_fenced": 7, "one_reader": 9}
+    assert violated("group/3.7-consumer", only(pauses=1) | shared, ["instance_fenced"])[0] == {}
+
+
+@pytest.mark.parametrize(("release", "found"), [("3.9", {}), ("4.0", {"own_instance_accepted": 3})])
+def test_a_static_consumer_whose_first_response_is_lost_is_refused(release: str, found: dict[str, int]) -> None:
+    """apache/kafka#23542. Before 4.0, it does not know its member id, and is refused as another consumer."""
+    bounds = only(failovers=1) | {"static": True}
+    assert violated(f"group/{release}-consumer", bounds, ["own_instance_accepted"])[0] == found
+    assert violated(f"group/{release}-consumer+own_instance=accepted", bounds, ["own_instance_accepted"])[0] == {}
+
+
+def test_before_3_9_a_plugin_may_assign_something_else_when_a_static_member_is_replaced() -> None:
+    bounds = only(leaves=1) | {"static": True, "any_target": True}
+    found = [
+        violated(f"group/{release}-consumer", bounds, ["instance_keeps_assignment"])[0] for release in ("3.8", "3.9")
+    ]
+    assert found == [{"instance_keeps_assignment": 6}, {}]
+
+
 # --- sizes, designs, witnesses ------------------------------------------------------------------------------------
 
 
@@ -169,6 +218,9 @@ KILLED_BY: dict[str, set[str]] = {
     "member-epochs-not-compared": {"commit_by_holder"},
     "fenced-keeps-all": {"owned_by_one_member", "epoch_implies_revoked", "fenced_owns_nothing"},
     "no-rebalance-timer": {"stable_at_rest"},
+    "left-for-good": {"instance_keeps_assignment"},
+    "instance-not-awaited": {"instance_released"},
+    "replaced-stays": {*OWNERS, "one_member_of_instance"},
 }
 
 

@@ -80,17 +80,17 @@ def test_what_a_group_of_each_release_can_suffer(tmp_path: Path) -> None:
 
 
 def test_what_a_group_with_the_consumer_protocol_can_suffer(tmp_path: Path) -> None:
-    response, commit = "no ticket: lost response", "no ticket: outdated commit"
+    response, commit, own = "no ticket: lost response", "no ticket: outdated commit", "no ticket: own instance"
     both = {"KAFKA-20634": FORGOTTEN, response: TWICE}
     early = {"KAFKA-16147": TWICE, "KAFKA-16249": STUCK, "KAFKA-20634": FORGOTTEN}
     assert possible(advised(tmp_path, "3.7.0", "3.7.0", CONSUMER)) == early
     assert possible(advised(tmp_path, "4.1.2", "4.1.2", CONSUMER)) == both
     assert possible(advised(tmp_path, "4.2.1", "4.2.1", CONSUMER)) == both | {commit: TWICE}
     upgrade = advised(tmp_path, "4.3.0", "4.4.0", CONSUMER + STATIC)
-    assert possible(upgrade) == {response: TWICE, commit: TWICE}
+    assert possible(upgrade) == {response: TWICE, commit: TWICE, own: STUCK}
     text = markdown(group_document(upgrade))
     assert "with the consumer protocol" in text
-    assert "static members of the consumer protocol are not in the model" in text
+    assert "static members (consumer.properties:2)" in text
 
 
 def test_a_bug_that_the_settings_avoid_names_them(tmp_path: Path) -> None:

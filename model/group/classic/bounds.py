@@ -14,4 +14,3 @@ class Bounds(bounds.Bounds):
 
     transactional: bool = bound(False, "offsets are committed within transactions")
     cooperative: bool = bound(False, "the assignor is CooperativeStickyAssignor (KIP-429)")
-    static: bool = bound(False, "consumers have a group.instance.id (KIP-345)")

@@ -13,8 +13,8 @@ import attrs
 from leadline.checker.action import Action, action
 from leadline.model.group.actions import OFFSETS, PAUSES
 from leadline.model.group.bounds import clients
-from leadline.model.group.consumer.coordinator import heartbeat, refuses, removed
-from leadline.model.group.consumer.state import DOWN, JOINING, MUTE, Consumer, ConsumerGroup, started
+from leadline.model.group.consumer.coordinator import heartbeat, left, refuses, removed
+from leadline.model.group.consumer.state import DOWN, JOINING, MUTE, ConsumerGroup, started
 from leadline.model.group.perturbed import PAUSED
 
 
@@ -49,7 +49,7 @@ def expire_session(state: ConsumerGroup, client: int) -> Iterator[ConsumerGroup]
     """The coordinator removes a member without heartbeats. Heartbeats that are refused do not renew its session."""
     own = state.clients[client]
     for member in state.group.members:
-        renewed = own.member_id == member.member_id and state.may_send(client) and not refuses(state, client)
+        renewed = own.member_id == member.member_id and state.may_send(client) and refuses(state, client) == ""
         if state.client_of(member.member_id) == client and not renewed:
             yield removed(state, member.member_id)
 
@@ -99,12 +99,10 @@ def mute(state: ConsumerGroup, client: int) -> Iterator[ConsumerGroup]:
 
 @action("consumer {client} leaves the group", client=clients, effect="perturbing")
 def leave(state: ConsumerGroup, client: int) -> Iterator[ConsumerGroup]:
-    """A consumer closes: it revokes its partitions, and sends a heartbeat with the epoch -1."""
+    """A consumer closes: it revokes its partitions, and sends a heartbeat with the epoch -1, or -2 if it is static."""
     own = state.clients[client]
     if state.may("leaves") and own.epoch != JOINING and not own.stopped:
-        known = state.group.member(own.member_id) is not None
-        left = removed(state, own.member_id) if known else state
-        yield left.having("leaves").with_client(client, Consumer(stopped=DOWN))
+        yield left(state, client).having("leaves").going_down(client)
 
 
 @action("the topics or a subscription change", effect="perturbing")

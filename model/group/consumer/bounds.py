@@ -10,6 +10,7 @@ from leadline.model.group import bounds
 
 @attrs.frozen
 class Bounds(bounds.Bounds):
-    """The limits that make the state space finite, and a setting of the brokers."""
+    """The limits that make the state space finite, a setting of the brokers, and one of consumers."""
 
     any_target: bool = bound(False, "the assignor is a plugin that may assign anything, not UniformAssignor")
+    same_instance: bool = bound(False, "static: consumers 0 and 1 have the same group.instance.id")

@@ -8,8 +8,15 @@ import attrs
 
 from leadline.model.group.consumer.assignors import targets
 from leadline.model.group.consumer.protocols import Report
-from leadline.model.group.consumer.state import JOINING, Consumer, ConsumerGroup, Group, Member
+from leadline.model.group.consumer.state import JOINING, LEFT, Consumer, ConsumerGroup, Group, Member
 from leadline.model.group.perturbed import NONE, NOTHING
+
+UNKNOWN_MEMBER_ID = "UNKNOWN_MEMBER_ID"
+FENCED_MEMBER_EPOCH = "FENCED_MEMBER_EPOCH"
+FENCED_INSTANCE_ID = "FENCED_INSTANCE_ID"
+UNRELEASED_INSTANCE_ID = "UNRELEASED_INSTANCE_ID"
+FATAL = (FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID)
+"""The errors with which a consumer stops: KafkaConsumer.poll throws them."""
 
 
 def heartbeat(state: ConsumerGroup, client: int, answered: bool = True) -> Iterator[ConsumerGroup]:
@@ -19,40 +26,65 @@ def heartbeat(state: ConsumerGroup, client: int, answered: bool = True) -> Itera
         the next states: one for each target assignment of the assignor if a new one is computed.
     """
     own, group, protocol = state.clients[client], state.group, state.protocol
-    if refuses(state, client):
+    error = refuses(state, client)
+    if error != "":
         if answered:
-            yield state.with_client(client, fenced(own, forgets=protocol.forgets_fenced))
+            fatal = error in FATAL
+            yield state.going_down(client) if fatal else state.with_client(client, fenced(own, protocol.forgets_fenced))
         return
     report = report_of(own)
     member_id = own.member_id if own.member_id != NONE else state.fresh_id(client, state.known_ids())
-    member = group.member(member_id)
-    if member is None:
+    member, old = group.member(member_id), state.holder_of(client)
+    replaces = member is None and old is not None
+    if member is None and old is not None:
+        member = attrs.evolve(old, member_id=member_id, epoch=JOINING, previous=JOINING, target_epoch=NONE)
+        group = _replaced(group, old, member, protocol.removes_replaced)
+    elif member is None:
         since = (NONE,) * state.bounds.partitions if protocol.commits_since else ()
         member = Member(member_id, since=since)
         group = attrs.evolve(group, epoch=group.epoch + 1, members=_sorted((*group.members, member)))
-    for assigned in _assigned(state, group):
+    before = Member(member_id) if replaces else member
+    for assigned in _assigned(state, group, again=replaces and protocol.recomputes_replaced):
         updated = protocol.reconciled(assigned, member, report, protocol)
-        after = state.with_group(_with_member(state, assigned, member, updated))
+        after = state.with_group(_with_member(state, assigned, before, updated))
         if answered:
             yield after.with_client(client, _answered(state, client, updated, report))
         else:
             yield after.with_client(client, attrs.evolve(own, sent=None))
 
 
-def refuses(state: ConsumerGroup, client: int) -> bool:
-    """Return whether a heartbeat is answered with UNKNOWN_MEMBER_ID or FENCED_MEMBER_EPOCH. A heartbeat with the
-    previous epoch is accepted, because the response with the new one may have been lost.
+def refuses(state: ConsumerGroup, client: int) -> str:
+    """Return the error with which a heartbeat is refused, or an empty string. A heartbeat with the previous epoch is
+    accepted, because the response with the new one may have been lost.
     """
-    own = state.clients[client]
+    own, protocol = state.clients[client], state.protocol
+    error = _instance_refused(state, client)
+    if error != "":
+        return error
     member = state.group.member(own.member_id)
     if member is None:
-        return own.epoch != JOINING
-    if own.epoch == member.epoch or not state.protocol.fences:
-        return False
-    if own.epoch == JOINING and state.protocol.accepts_rejoin:
-        return False
+        return "" if own.epoch == JOINING else UNKNOWN_MEMBER_ID
+    if own.epoch == member.epoch or not protocol.fences:
+        return ""
+    if own.epoch == JOINING and protocol.accepts_rejoin:
+        return ""
     report = report_of(own)
-    return own.epoch != member.previous or report is None or not report <= member.assigned
+    repeats = own.epoch == member.previous and report is not None and report <= member.assigned
+    return "" if repeats else FENCED_MEMBER_EPOCH
+
+
+def _instance_refused(state: ConsumerGroup, client: int) -> str:
+    """Return the error of a static consumer whose group.instance.id belongs to another member, or an empty string. A
+    consumer that joins may replace the one that has left.
+    """
+    own, holder = state.clients[client], state.holder_of(client)
+    if holder is None:
+        return ""
+    is_own = holder.member_id == own.member_id
+    if own.epoch != JOINING:
+        return "" if is_own or not state.protocol.sends_instance else FENCED_INSTANCE_ID
+    may_join = holder.epoch == LEFT or (is_own and state.protocol.accepts_own_instance)
+    return "" if may_join or not state.protocol.awaits_leave else UNRELEASED_INSTANCE_ID
 
 
 def report_of(own: Consumer) -> Report:
@@ -71,9 +103,20 @@ def _sorted(members: tuple[Member, ...]) -> tuple[Member, ...]:
     return tuple(sorted(members, key=lambda each: each.member_id))
 
 
-def _assigned(state: ConsumerGroup, group: Group) -> Iterator[Group]:
-    """Yield the group with each possible target assignment, if the group epoch is ahead of the last one."""
-    if group.epoch <= group.target_epoch:
+def _replaced(group: Group, old: Member, new: Member, removes: bool) -> Group:
+    """Return the group after a consumer has taken over the assignment of a static member that has left (KIP-345)."""
+    others = tuple(each for each in group.members if each.member_id != old.member_id or not removes)
+    return attrs.evolve(
+        group,
+        members=_sorted((*others, new)),
+        target=tuple(new.member_id if owner == old.member_id else owner for owner in group.target),
+        partition_epochs=tuple(NONE if p in old.held else each for p, each in enumerate(group.partition_epochs)),
+    )
+
+
+def _assigned(state: ConsumerGroup, group: Group, again: bool) -> Iterator[Group]:
+    """Yield the group with each possible target assignment, if the group epoch is ahead of the last one, or again."""
+    if group.epoch <= group.target_epoch and not again:
         yield group
     elif group.epoch <= state.bounds.rebalances:
         for target in targets(group, state.bounds):
@@ -113,6 +156,20 @@ def _answered(state: ConsumerGroup, client: int, member: Member, report: Report)
         taking=None if interrupted else own.taking,
         sent=sent,
     )
+
+
+def left(state: ConsumerGroup, client: int) -> ConsumerGroup:
+    """Handle the last heartbeat of a consumer. Its epoch is -1, and the member is removed; that of a static one is -2,
+    and the member keeps its assignment. Without the group.instance.id, -2 is refused.
+    """
+    member = state.group.member(state.clients[client].member_id)
+    if member is None or (state.bounds.static and not state.protocol.sends_instance):
+        return state
+    if not state.bounds.static or not state.protocol.keeps_left:
+        return removed(state, member.member_id)
+    since = tuple(min(epoch, JOINING) for epoch in member.since)
+    away = attrs.evolve(member, epoch=LEFT, revoking=NOTHING, since=since)
+    return state.with_group(_with_member(state, state.group, member, away))
 
 
 def removed(state: ConsumerGroup, member_id: int) -> ConsumerGroup:

@@ -19,7 +19,7 @@ from leadline.model.group.classic.drawing import (
 )
 from leadline.model.group.consumer.coordinator import report_of
 from leadline.model.group.consumer.explanation import events
-from leadline.model.group.consumer.state import DOWN, JOINING, Consumer, ConsumerGroup, Member
+from leadline.model.group.consumer.state import DOWN, JOINING, LEFT, Consumer, ConsumerGroup, Member
 from leadline.model.group.perturbed import NONE
 
 
@@ -110,7 +110,8 @@ def arrivals(step: Step[ConsumerGroup]) -> Iterator[Message]:
         own = step.before.clients[consumer]
         report = report_of(own)
         told = "" if report is None else f", owns {partitions(report)}"
-        epoch = "-1" if step.action == "leave" else str(own.epoch)
+        last = LEFT if step.before.bounds.static else -1
+        epoch = last if step.action == "leave" else own.epoch
         yield Message(
             consumer_row(consumer), COORDINATOR, f"Heartbeat@{epoch}", f"member {number(own.member_id)}{told}"
         )

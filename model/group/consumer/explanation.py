@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from leadline.checker.action import Step
 from leadline.checker.drawing import Event
 from leadline.model.group.classic.explanation import answers_lost
-from leadline.model.group.consumer.coordinator import report_of
-from leadline.model.group.consumer.state import JOINING, ConsumerGroup, Group, Member
+from leadline.model.group.consumer.coordinator import FATAL, refuses, report_of
+from leadline.model.group.consumer.state import LEFT, ConsumerGroup, Group, Member
 from leadline.model.group.perturbed import NONE
 
 DISTURBANCES = {
@@ -49,8 +49,15 @@ def _of(step: Step[ConsumerGroup]) -> Iterator[tuple[str, str, bool]]:
         yield f"the commit is {'accepted' if taken else 'refused'}", "accepted" if taken else "refused", not taken
     if step.action == "send_heartbeat":
         client = step.arguments["client"]
-        if before.clients[client].epoch != JOINING == after.clients[client].epoch:
-            yield f"consumer {client} is fenced, gives up its partitions and joins again", "fenced", False
+        error = refuses(before, client)
+        if error in FATAL:
+            yield f"consumer {client} stops: its heartbeat is answered with {error}", "stops", False
+        elif error:
+            yield f"consumer {client} is fenced, gives up its partitions and joins again ({error})", "fenced", False
+    for member in after.group.members:
+        known = before.group.member(member.member_id)
+        if member.epoch == LEFT and known is not None and known.epoch != LEFT:
+            yield f"member {member.member_id} is static, and keeps its assignment", "static", True
     yield from _of_group(before.group, after.group)
     yield from _of_members(step)
 
@@ -78,6 +85,9 @@ def _of_members(step: Step[ConsumerGroup]) -> Iterator[tuple[str, str, bool]]:
         report = report_of(client)
         if now is None:
             continue
+        old = step.before.holder_of(number)
+        if old is not None and old.member_id != member_id:
+            yield f"member {member_id} takes over the assignment of member {old.member_id}", "takes over", True
         if now.revoking and now.revoking != was.revoking:
             yield f"member {member_id} shall revoke {sorted(now.revoking)} first", "revoke", True
         if was.revoking and now.revoking and report is not None and not report & was.revoking:

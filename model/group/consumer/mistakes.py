@@ -8,6 +8,9 @@ from leadline.model.group.classic.mistakes import LOST_COMMIT_SHOWN_WITH, NO_FAI
 from leadline.model.mistakes import Mistake
 from leadline.model.rules import RuleColumn
 
+ONE_LEAVES = NO_FAILURES | {"leaves": 1}
+STATIC_LEAVES = ONE_LEAVES | {"static": True}
+
 MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="given-before-free",
@@ -51,15 +54,37 @@ MISTAKES: tuple[Mistake, ...] = (
         wrong={"has_rebalance_timer": False},
         bounds=NO_FAILURES | {"mutes": 1},
     ),
+    Mistake(
+        name="left-for-good",
+        sentence="a static member that leaves is removed at once",
+        source="KIP-848: the epoch -2",
+        wrong={"keeps_left": False},
+        bounds=STATIC_LEAVES,
+    ),
+    Mistake(
+        name="instance-not-awaited",
+        sentence="a static member is replaced although it has not left",
+        source="KIP-848: UNRELEASED_INSTANCE_ID",
+        wrong={"awaits_leave": False},
+        bounds=NO_FAILURES | {"static": True, "same_instance": True},
+    ),
+    Mistake(
+        name="replaced-stays",
+        sentence="a static member stays in the group when another one has replaced it",
+        source="GroupMetadataManager.replaceMember",
+        wrong={"removes_replaced": False},
+        bounds=STATIC_LEAVES,
+    ),
 )
-
-ONE_LEAVES = NO_FAILURES | {"leaves": 1}
 
 RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("interruption", "new-epoch"): "the consumer begins its reconciliation again",
     ("member_id", "coordinator"): "a member whose id nobody has learned is removed when its session expires (KIP-1082)",
     ("member_id", "consumer"): "ids are unique in either case",
     ("revoked_epoch", "next"): "the epoch is still earlier than that of the target assignment",
+    ("instance_id", "first"): "the member is removed when its session expires",
+    ("own_instance", "accepted"): "it is the same consumer",
+    ("replaced_target", "computed"): "UniformAssignor assigns the same again",
     ("own_revoked", "unreleased"): "the partition is assigned one heartbeat later (KAFKA-19449)",
     ("own_revoked", "free"): "no other member has held the partition",
     ("rejoin", "refused"): "the consumer joins when its session has expired (KAFKA-19233)",
@@ -78,6 +103,9 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("partition_epochs", "lost"): ONE_LEAVES,
     **LOST_COMMIT_SHOWN_WITH,
     ("report", "changed"): ONE_LEAVES,
+    ("instance_id", "first"): STATIC_LEAVES,
+    ("own_instance", "accepted"): STATIC_LEAVES,
+    ("replaced_target", "computed"): STATIC_LEAVES,
     ("revoked_epoch", "same"): NO_FAILURES | {"rejoins": 1, "delayed": 1, "perturbations": 2, "any_target": True},
 }
 """The bounds within which a value of a rule violates a property of a column with a different value. No response is

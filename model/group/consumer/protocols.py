@@ -31,6 +31,9 @@ class Protocol:
         adds_epoch: whether a member that has revoked partitions and must revoke more gets the next epoch.
         reuses_own: whether a partition that the member itself has just revoked counts as free.
         accepts_rejoin: whether a member that the group knows may join again, with the epoch 0.
+        sends_instance: whether all heartbeats of a static member have its group.instance.id, not only the first one.
+        accepts_own_instance: whether a static member may do so as well, although its group.instance.id is in use.
+        recomputes_replaced: whether the target assignment is computed again when a static member is replaced.
         commits_since: whether commits are accepted since the epoch in which the partition was assigned (KIP-1251).
         follows_when_empty: whether the target assignment follows the group epoch when the last member is gone.
         acknowledges_lost: whether a coordinator that was replaced acknowledges a commit that is lost.
@@ -42,6 +45,9 @@ class Protocol:
         compares_commits: whether commits need the member's epoch.
         forgets_fenced: whether a fenced consumer gives up its partitions.
         has_rebalance_timer: whether members that do not revoke in time are removed.
+        keeps_left: whether a static member that leaves keeps its assignment until its session expires.
+        awaits_leave: whether a static member is replaced only when it has left.
+        removes_replaced: whether the static member that is replaced is removed.
     """
 
     name: str = ""
@@ -54,6 +60,9 @@ class Protocol:
     adds_epoch: bool
     reuses_own: bool
     accepts_rejoin: bool
+    sends_instance: bool
+    accepts_own_instance: bool
+    recomputes_replaced: bool
     commits_since: bool
     follows_when_empty: bool
     acknowledges_lost: bool
@@ -65,3 +74,6 @@ class Protocol:
     compares_commits: bool = True
     forgets_fenced: bool = True
     has_rebalance_timer: bool = True
+    keeps_left: bool = True
+    awaits_leave: bool = True
+    removes_replaced: bool = True

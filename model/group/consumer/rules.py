@@ -112,6 +112,55 @@ RULES = (
         ),
     ),
     Rule(
+        "instance_id",
+        "which heartbeats of a static member have its group.instance.id",
+        (
+            Value(
+                "first",
+                "the first one, so that the last one is refused with INVALID_REQUEST, and the member stays",
+                "3.7: HeartbeatRequestManager.HeartbeatState, sentFields",
+                {"sends_instance": False},
+            ),
+            Value("all", "all", "apache/kafka#15519; 3.8.0", {"sends_instance": True}),
+        ),
+    ),
+    Rule(
+        "own_instance",
+        "whether a static member may join again while its own group.instance.id is in use",
+        (
+            Value(
+                "unreleased",
+                "no, it stops with UNRELEASED_INSTANCE_ID",
+                "GroupMetadataManager.throwIfInstanceIdIsUnreleased, in all releases",
+                {"accepts_own_instance": False},
+            ),
+            Value(
+                "accepted",
+                "yes, as a dynamic one",
+                "apache/kafka#23542: in no release",
+                {"accepts_own_instance": True},
+            ),
+        ),
+    ),
+    Rule(
+        "replaced_target",
+        "the target assignment when a static member is replaced",
+        (
+            Value(
+                "computed",
+                "it is computed again, in the same epoch",
+                "to 3.8: GroupMetadataManager.consumerGroupHeartbeat, staticMemberReplaced",
+                {"recomputes_replaced": True},
+            ),
+            Value(
+                "taken-over",
+                "the new member has that of the old one",
+                "GroupMetadataManager.replaceMember; apache/kafka#16371; 3.9.0",
+                {"recomputes_replaced": False},
+            ),
+        ),
+    ),
+    Rule(
         "commit_epoch",
         "which epochs of offset commits are accepted",
         (

@@ -19,6 +19,9 @@ from leadline.model.group.perturbed import NONE, NOTHING, PAUSED, Client, Commit
 JOINING = 0
 """The epoch of a heartbeat with which a consumer joins, and of a consumer that is no member."""
 
+LEFT = -2
+"""The epoch of a static member that has left, and keeps its assignment until its session expires."""
+
 MUTE = "mute"
 DOWN = "down"
 
@@ -148,14 +151,34 @@ class ConsumerGroup(Perturbed[Consumer]):
             late = attrs.evolve(late, lost=late.lost | lost)
         return attrs.evolve(self, group=group, late=late)
 
+    def instance_of(self, client: int) -> int:
+        """Return the number of a static consumer's group.instance.id."""
+        return 0 if client == 1 and self.bounds.same_instance else client
+
+    def holder_of(self, client: int) -> Member | None:
+        """Return the member that has a static consumer's group.instance.id, or None."""
+        instance = self.instance_of(client)
+        for member in reversed(self.group.members if self.bounds.static else ()):
+            if self.instance_of(self.client_of(member.member_id)) == instance:
+                return member
+        return None
+
     @property
     def settled(self) -> bool:
-        """Whether all consumers are members that have reached the target assignment, and all partitions are read."""
-        group = self.group
-        if group.epoch != group.target_epoch or len(group.members) != len(self.clients) or NONE in group.target:
+        """Whether all consumers are members that have reached the target assignment, and all partitions are read. Of
+        two consumers with the same group.instance.id, one is a member, and the other one owns nothing.
+        """
+        group, shared = self.group, self.bounds.static and self.bounds.same_instance
+        if (
+            group.epoch != group.target_epoch
+            or len(group.members) != len(self.clients) - shared
+            or NONE in group.target
+        ):
             return False
         for client in self.clients:
             member = group.member(client.member_id)
+            if shared and member is None and client.epoch == JOINING and not client.owned:
+                continue
             if client.stopped or client.taking is not None or member is None:
                 return False
             if not client.epoch == member.epoch == group.target_epoch:

@@ -45,6 +45,7 @@ HARMS = {
     groups.assignment_disjoint.name: TWICE,
     groups.one_owner_among_members.name: TWICE,
     consumer_groups.revocation_seen.name: STUCK,
+    consumer_groups.own_instance_accepted.name: STUCK,
     consumer_groups.assigned_to_one_member.name: TWICE,
     consumer_groups.owned_by_one_member.name: TWICE,
     consumer_groups.commit_by_holder.name: TWICE,
@@ -52,7 +53,7 @@ HARMS = {
 }
 """What the violation of a bug's property means to a user."""
 
-OF_CONSUMERS = ("claims", "fenced_while_joining", "illegal_generation", "interruption")
+OF_CONSUMERS = ("claims", "fenced_while_joining", "illegal_generation", "interruption", "instance_id")
 """The rules that consumers follow. The others are those of brokers."""
 
 
@@ -62,7 +63,7 @@ class ConsumerGroup:
 
     Attributes:
         protocol: the value of ``group.protocol``, in lower case.
-        cooperative, static: the settings of the classic protocol, as in the bounds of specs.
+        cooperative, static: the settings, as in the bounds of specs. The first one is of the classic protocol only.
         origins: where the values come from, keyed by the name of the bound.
     """
 
@@ -74,7 +75,8 @@ class ConsumerGroup:
     @property
     def bounds(self) -> dict[str, bool]:
         """The settings as bounds of a spec."""
-        return {"cooperative": self.cooperative, "static": self.static} if self.is_classic else {}
+        static = {"static": self.static}
+        return {"cooperative": self.cooperative} | static if self.is_classic else static
 
     @property
     def is_classic(self) -> bool:
@@ -274,7 +276,7 @@ def _settings(advice: GroupAdvice) -> Iterator[Block]:
         ("partition.assignment.strategy", f"{assignor} ({group.origins['cooperative']})"),
         ("group.instance.id", f"{members} members ({group.origins['static']})"),
     ]
-    rows = rows if group.is_classic else rows[:1]
+    rows = rows if group.is_classic else [rows[0], rows[2]]
     yield table("settings in effect", ("setting in effect", "value"), rows)
     yield from (Paragraph((Span(f"note: {note}"),), "note") for note in _notes(advice))
 
@@ -284,8 +286,6 @@ def _notes(advice: GroupAdvice) -> Iterator[str]:
         "brokers and consumers are taken to have the same release. A bug in the consumers comes with their library: if "
         "it has another release, ask for that, too"
     )
-    if advice.group.static and not advice.group.is_classic:
-        yield "static members of the consumer protocol are not in the model: the advice is on dynamic ones"
     for version in dict.fromkeys((advice.before, advice.after)):
         if len([each for each in advice.group.columns if version in map(minor, each.versions)]) > 1:
             yield f"{version} stands for its first release. Later ones have other rules: write the one that runs"
