@@ -20,7 +20,7 @@ REJECTED = {
     "3.9.1": ["0.10.1", "2.1", "2.1.1"],
     "2.8.1": ["0.10.1", "2.1", "2.1.1"],
     "4.1.1": [],
-    "4.3.0": ["3.7-consumer", "3.8-consumer", "4.0-consumer", "4.2-consumer", "4.2.2-consumer"],
+    "4.3.0": ["3.7-consumer", "3.8-consumer", "3.9-consumer", "4.0-consumer", "4.2-consumer", "4.2.2-consumer"],
 }
 """The releases that reject the recordings of a release: before KIP-394, and before target assignments were delayed."""
 
