@@ -35,6 +35,10 @@ with all connected steps. They can be moved behind the observation, because thei
 search takes only connected observations. This is exact only if `touches` is complete, which the tests of a mapping
 check.
 
+**An observation that only checks a state is taken as soon as it is possible**, if it is not optional. Whatever explains
+the rest without it also does so with it, because it changes nothing and has to be taken once. So many requests that
+overlap, and change nothing, do not multiply the nodes.
+
 The number of hidden steps between two deadlines is limited, and so is the number of nodes at one deadline and at all
 deadlines together. If no node remains, but a limit was reached at this or an earlier deadline, the answer is undecided
 instead of rejected.
@@ -280,6 +284,7 @@ class _Search(Generic[S]):
         """
         observation = self._open[due]
         connected = self._connected(due)
+        checks = [number for number in connected if self._open[number].checks and not self._open[number].optional]
         after: dict[tuple[frozenset[int], S], _Node[S]] = {}
         seen = {node.key for node in self._nodes}
         reached: list[_Node[S]] = []
@@ -287,7 +292,11 @@ class _Search(Generic[S]):
         while level:
             deeper: list[_Node[S]] = []
             while level:
-                node = level.pop()
+                popped = level.pop()
+                node = self._checked(popped, checks)
+                if node is not popped and node.key in seen:
+                    continue
+                seen.add(node.key)
                 reached.append(node)
                 if len(reached) > self._limits.states or self._explored + len(reached) > most:
                     self._limit_reached = self._too_many(len(reached))
@@ -319,6 +328,14 @@ class _Search(Generic[S]):
             level, hidden_steps = deeper, hidden_steps + 1
         self._explored += len(reached)
         return list(after.values()), reached
+
+    def _checked(self, node: _Node[S], checks: Iterable[int]) -> _Node[S]:
+        """Return a node after all observations that only check its state, and are possible in it."""
+        for number in checks:
+            if number not in node.early and self._after(number, node.state):
+                path = self._extended(node, self._open[number], node.state)
+                node = _Node(node.early | {number}, node.state, path)
+        return node
 
     def _too_many(self, visited: int) -> str:
         if visited > self._limits.states:

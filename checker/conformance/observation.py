@@ -36,6 +36,7 @@ class Observation(Generic[S]):
         why: a function that explains why the observation is not possible in a state, and what is possible instead.
         touches: the names of the components that `apply` reads or writes, or None if it may read or write any
             component. Observations and hidden steps without a common component have the same result in either order.
+        checks: whether the observation leaves every state in which it is possible as it is.
         optional: whether the step may be missing from the behaviour, because its effect was not seen.
         source: the origin of the observation, for example a line of a recording. It is only used in reports.
         exercises: the names of the actions that the observation covers.
@@ -47,6 +48,7 @@ class Observation(Generic[S]):
     apply: Callable[[S], Iterable[S]]
     why: Callable[[S], str] = _no_reason
     touches: frozenset[str] | None = None
+    checks: bool = False
     optional: bool = False
     source: object = None
     exercises: tuple[str, ...] = ()

@@ -79,11 +79,13 @@ class Case:
 
 def random_case(seed: int, *, size: int = 6) -> Case:
     """Return a recording over states of three small cells. Observations and hidden steps touch one or two of them."""
-    rng = random.Random(seed)
+    rng, others = random.Random(seed), random.Random(~seed)
     observations = []
     for number in range(rng.randint(1, size)):
         begins = rng.randint(0, 8)
-        change = _random_change(rng)
+        change, checks = _random_change(rng), others.random() < 0.3
+        if checks:
+            change = attrs.evolve(change, table={each: (each,) if change.table[each] else () for each in change.table})
         observations.append(
             Observation(
                 earliest=begins,
@@ -91,6 +93,7 @@ def random_case(seed: int, *, size: int = 6) -> Case:
                 label=f"observation {number} of {sorted(change.touches)}",
                 apply=change,
                 touches=change.touches,
+                checks=checks,
                 optional=rng.random() < 0.15,
             )
         )

@@ -19,7 +19,7 @@ from leadline.brokers.java import java_for
 from leadline.brokers.pending import Refused
 from leadline.brokers.processes import OwnedProcess
 from leadline.brokers.recording import RecordingWriter
-from leadline.brokers.releases import BrokerRelease, broker_release
+from leadline.brokers.releases import BrokerRelease
 
 GROUP, TOPIC, PARTITIONS = "g", "t", 3
 SESSION_MS, HEARTBEAT_MS, COMMIT_MS = 3000, 700, 700
@@ -73,6 +73,29 @@ try:
 except KeyboardInterrupt:
     consumer.close()
 """
+
+
+ASSIGNORS = {
+    "java": {"range": "org.apache.kafka.clients.consumer.RangeAssignor", "cooperative": COOPERATIVE},
+    "confluent-kafka": {"range": "range", "cooperative": "cooperative-sticky"},
+    "kafka-python": {},
+}
+"""The names of assignors, for each client. kafka-python has its own default."""
+
+
+def command_of(release: BrokerRelease, client: str, how: str) -> Callable[[int, str], list[str]]:
+    """Return what returns the command of a consumer, given the port of a broker and the consumer's name.
+
+    Parameters:
+        client: "java", or the name of a client in the Python registry.
+        how: "range" or "cooperative" with the classic protocol, or "consumer".
+    """
+    config = {"group.id": GROUP, **COMMITS, **({"group.protocol": "consumer"} if how == "consumer" else CLASSIC)}
+    if how in ASSIGNORS[client]:
+        config["partition.assignment.strategy"] = ASSIGNORS[client][how]
+    if client == "java":
+        return lambda port, _: java_command(release, port, TOPIC, config)
+    return lambda port, _: python_command(client, port, TOPIC, config)
 
 
 def java_command(release: BrokerRelease, port: int, topic: str, config: Mapping[str, str]) -> list[str]:
@@ -145,16 +168,14 @@ def observed(release: BrokerRelease, folder: Path, path: Path, brokers: int = 1)
         yield cluster
 
 
-def record(
-    release_name: str, folder: Path, path: Path, command: Callable[[int, str], list[str]], seconds: float = 2.0
-) -> None:
+def record(release: BrokerRelease, client: str, how: str, folder: Path, path: Path, seconds: float = 2.0) -> None:
     """Record a group that two consumers join, then a third one; one is killed, one leaves, and one starts again.
 
     Parameters:
-        command: returns the command of a consumer, given the port of a broker and the name of the consumer.
+        client, how: see `command_of`.
         seconds: how long to wait between these.
     """
-    release = broker_release(release_name)
+    command = command_of(release, client, how)
     with ExitStack() as stack:
         cluster = stack.enter_context(observed(release, folder, path))
         port = cluster.cluster.ports.advertised[0]

@@ -72,7 +72,7 @@ def observations(read: GroupRecording, protocol: Protocol, notes: Counter[str]) 
         elif loading.is_blind(each):
             notes["heartbeats while a coordinator loads the group"] += 1
         else:
-            yield _heartbeat(read, each)
+            yield _heartbeat(read, each, checks=protocol.watches_new_members)
     yield from sessions(read, classic.expires, renews_during_rebalance=protocol.renews_in_completing)
     yield from _rebalance_timeouts(read)
     yield from contradictions(read)
@@ -103,7 +103,7 @@ def _sync(read: GroupRecording, exchange: Exchange, ready: bool) -> Iterator[Obs
     plan = tuple(sorted((read.member(each["MemberId"]), read.assignment(each["Assignment"])) for each in given))
 
     def syncs(followed: Followed) -> Iterator[Followed]:
-        yield classic.syncs(followed, member, generation, plan)
+        yield from classic.syncs(followed, member, generation, plan, fails=exchange.code != errors.NONE)
 
     label = f"member {member} sends SyncGroup in generation {generation}{', as leader' if plan else ''}"
     yield observed(exchange, label, syncs, classic.described, certain=ready)
@@ -147,7 +147,7 @@ def _answered(read: GroupRecording, exchange: Exchange, member: int) -> Observed
     )
 
 
-def _heartbeat(read: GroupRecording, exchange: Exchange) -> Observed:
+def _heartbeat(read: GroupRecording, exchange: Exchange, *, checks: bool) -> Observed:
     member, generation, code = read.member(exchange.member_ids[0]), exchange.generation, exchange.code
 
     def beats(followed: Followed) -> Iterator[Followed]:
@@ -156,7 +156,7 @@ def _heartbeat(read: GroupRecording, exchange: Exchange) -> Observed:
             yield after
 
     label = f"a heartbeat of member {member} in generation {generation} is answered with {errors.said(code or 0)}"
-    return observed(exchange, label, beats, classic.described)
+    return observed(exchange, label, beats, classic.described, checks=checks)
 
 
 def _commit(read: GroupRecording, exchange: Exchange) -> Observed:
@@ -169,7 +169,7 @@ def _commit(read: GroupRecording, exchange: Exchange) -> Observed:
 
     sender = "a consumer without a member id" if member is None else f"member {member}"
     label = f"a commit of {sender} in generation {generation} is answered with {errors.said(code or 0)}"
-    return observed(exchange, label, commits, classic.described)
+    return observed(exchange, label, commits, classic.described, checks=True)
 
 
 def _leave(read: GroupRecording, exchange: Exchange, ready: bool) -> Observed:

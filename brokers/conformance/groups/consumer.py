@@ -21,6 +21,8 @@ from leadline.model.group.conformance import consumer, errors
 from leadline.model.group.consumer.protocols import Protocol
 from leadline.model.group.consumer.state import ConsumerGroup
 
+NOTICED = 0.8
+"""The part of a pause that a session certainly lasted."""
 CODES = {
     "ConsumerGroupHeartbeat": (errors.NONE, errors.UNKNOWN_MEMBER_ID, errors.FENCED_MEMBER_EPOCH),
     "OffsetCommit": (errors.NONE, errors.UNKNOWN_MEMBER_ID, errors.STALE_MEMBER_EPOCH),
@@ -172,22 +174,27 @@ def _commit(read: GroupRecording, exchange: Exchange) -> Observed:
 
     sender = "a consumer without a member id" if member is None else f"member {member}"
     label = f"a commit of {sender} with epoch {epoch} is answered with {errors.said(code or 0)}"
-    return observed(exchange, label, commits, consumer.described)
+    return observed(exchange, label, commits, consumer.described, checks=True)
 
 
 # --- without requests -------------------------------------------------------------------------------------------------
 
 
 def _longest_pause(read: GroupRecording) -> float:
-    """Return a time in seconds that is not longer than the session time-out."""
+    """Return a time in seconds that is not longer than the session time-out. A new coordinator begins sessions again,
+    and a busy one notices late that they have expired.
+    """
     last: dict[int, Exchange] = {}
     longest = 0.0
     for each in sorted(_beats(read), key=lambda each: each.begins):
         longest = max(longest, each.told["HeartbeatIntervalMs"] / 1000)
         member = read.member(each.told["MemberId"] or each.member_ids[0])
-        if each.generation > JOINS and member in last:
-            longest = max(longest, each.begins - last[member].ends)
+        before = last.get(member)
         last[member] = each
+        if before is None or each.generation == JOINS or each.request.target != before.request.target:
+            continue
+        if not any(before.begins <= at <= each.ends for at, _ in read.ends):
+            longest = max(longest, (each.begins - before.ends) * NOTICED)
     return longest
 
 

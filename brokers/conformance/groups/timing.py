@@ -34,7 +34,13 @@ MemberStep = Callable[[Any, int], Iterable[Any]]
 
 
 def observed(
-    exchange: Exchange, label: str, step: Step, described: Callable[[Any], str], *, certain: bool = True
+    exchange: Exchange,
+    label: str,
+    step: Step,
+    described: Callable[[Any], str],
+    *,
+    certain: bool = True,
+    checks: bool = False,
 ) -> Observed:
     """Return the observation of a request.
 
@@ -42,6 +48,7 @@ def observed(
         step: returns the possible states after the request.
         described: returns a state in words, for reports.
         certain: whether the answer shows that the coordinator has handled the request.
+        checks: whether the request leaves the state as it is.
     """
     return Observation(
         earliest=exchange.begins,
@@ -49,6 +56,7 @@ def observed(
         label=label,
         apply=step,
         why=described,
+        checks=checks,
         optional=not certain,
         source=exchange.frames,
         exercises=(ACTIONS[exchange.request.api],),

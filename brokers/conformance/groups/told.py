@@ -29,6 +29,7 @@ class _Consumer:
         ids: its member ids.
         generations: its generations, or member epochs, in order.
         sent: the last of them that it has sent.
+        assigned_in: the generation of its last assignment.
         assigned: its last assignment, or all of them since it joined with the consumer protocol.
         listed: the member ids that it was told as leader.
     """
@@ -36,6 +37,7 @@ class _Consumer:
     ids: set[str] = attrs.field(factory=set)
     generations: list[int] = attrs.field(factory=list)
     sent: int = NO_GENERATION
+    assigned_in: int = NO_GENERATION
     assigned: list[frozenset[int]] = attrs.field(factory=list)
     listed: set[str] = attrs.field(factory=set)
 
@@ -110,7 +112,7 @@ def _learn(
         consumer.generations.append(told["GenerationId"])
         consumer.listed = {each["MemberId"] for each in told["Members"]}
     elif api == "SyncGroup":
-        consumer.assigned = [read.assignment(told["Assignment"])]
+        consumer.assigned, consumer.assigned_in = [read.assignment(told["Assignment"])], exchange.generation
     elif api == "ConsumerGroupHeartbeat":
         if exchange.generation == JOINS:
             consumer.assigned = []
@@ -159,7 +161,7 @@ def _wrong_claims(read: GroupRecording, protocols: list[dict[str, Any]], consume
         owned = read.number(subscription.owned)
         if owned and owned != kept:
             return f"it says that it owns {read.names(owned)}; it was assigned {read.names(assigned)}"
-        if subscription.generation not in (None, NO_GENERATION, *consumer.generations[-1:]):
+        if subscription.generation not in (None, NO_GENERATION, consumer.assigned_in, *consumer.generations[-1:]):
             return f"it says that it owns them since generation {subscription.generation}"
     consumer.sent = NO_GENERATION
     return ""
@@ -167,13 +169,12 @@ def _wrong_claims(read: GroupRecording, protocols: list[dict[str, Any]], consume
 
 def _wrong_heartbeat(read: GroupRecording, exchange: Exchange, consumer: _Consumer) -> str:
     """Return why a consumer cannot have sent a heartbeat of the consumer protocol, or an empty string."""
-    epoch, report = exchange.generation, exchange.body.get("TopicPartitions")
+    epoch, owned = exchange.generation, read.topic_partitions(exchange.body.get("TopicPartitions") or [])
     if epoch == JOINS:
         consumer.generations, consumer.sent = [], NO_GENERATION
-        return "it joins, and says that it owns partitions" if report else ""
+        return "it joins, and says that it owns partitions" if owned else ""
     if epoch > JOINS and consumer.generations[-1:] != [epoch]:
         return f"it sends the epoch {epoch}; it was told {', '.join(map(str, consumer.generations)) or 'none'}"
-    owned = read.topic_partitions(report or [])
-    if report and owned not in consumer.assigned:
+    if owned and owned not in consumer.assigned:
         return f"it says that it owns {read.names(owned)}, which it was not assigned"
     return ""

@@ -18,7 +18,7 @@ import attrs
 from leadline.checker.conformance import HiddenStep
 from leadline.model.group.bounds import Spent
 from leadline.model.group.classic import bounds
-from leadline.model.group.classic.coordinator import join, next_generation, removed, sync, with_group
+from leadline.model.group.classic.coordinator import join, next_generation, rebalancing, removed, sync, with_group
 from leadline.model.group.classic.protocols import Protocol
 from leadline.model.group.classic.state import (
     COMPLETING,
@@ -175,22 +175,29 @@ def joins(followed: Followed, client: int, *, knows_id: bool, metadata: int, nee
     return followed.answering(client, None).to(after).answering(client, answer)
 
 
-def syncs(followed: Followed, client: int, generation: int, plan: Plan) -> Followed:
-    """Return the state after a SyncGroup request.
+def syncs(followed: Followed, client: int, generation: int, plan: Plan, *, fails: bool) -> Iterator[Followed]:
+    """Yield the states after a SyncGroup request.
 
     Parameters:
         plan: the assignment of all members, which only counts if the leader sends it.
+        fails: whether the assignment may not have been replicated in time. Then the group rebalances, and the next
+            coordinator may know the assignment or not.
     """
     classic = followed.classic
     code = refusal(classic, client, generation)
     if not code and classic.group.state == PREPARING:
         code = errors.REBALANCE_IN_PROGRESS
     if code:
-        return followed.answering(client, Answer(code))
+        yield followed.answering(client, Answer(code))
+        return
     own = Consumer(member_id=client, phase=JOINED, generation=generation, plan=plan or ((client, NOTHING),))
     waiting = followed.answering(client, None)
     waiting = attrs.evolve(waiting, classic=classic.with_client(client, attrs.evolve(own, phase=SYNCING)))
-    return waiting.to(sync(classic.with_client(client, own), client))
+    after = sync(classic.with_client(client, own), client)
+    yield waiting.to(after)
+    if fails and classic.group.state == COMPLETING and after.group.state == STABLE:
+        for persisted in (classic.persisted, after.persisted):
+            yield waiting.to(attrs.evolve(rebalancing(waiting.classic), persisted=persisted))
 
 
 def beats(followed: Followed, client: int, generation: int) -> tuple[int, Followed]:
