@@ -3,49 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
 from typing import Any
-
-import attrs
 
 from leadline.brokers.conformance.check import MOST_STEPS, Checked
 from leadline.brokers.conformance.groups import classic, consumer
 from leadline.brokers.conformance.groups.reading import CLASSIC, CONSUMER, GroupRecording
 from leadline.brokers.conformance.not_followed import expecting_the_format
-from leadline.checker.conformance import HiddenStep, Limits, Observation, follow
+from leadline.checker.conformance import Limits, follow
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.messages import nearest
 from leadline.model.group.conformance import classic as classic_model
 from leadline.model.group.conformance import consumer as consumer_model
 from leadline.model.group.releases import COLUMNS, CONSUMER_COLUMNS, GroupColumn
 
-
-@attrs.frozen
-class _Mapping:
-    """How the requests of a protocol become observations.
-
-    Attributes:
-        beginning: returns the state before the first request.
-        observations: returns the observations, and counts the requests that are not followed.
-        hidden: returns the hidden steps from a state.
-        columns: the releases.
-    """
-
-    beginning: Callable[[GroupRecording, Any], Any]
-    observations: Callable[[GroupRecording, Any, Counter[str]], Iterable[Observation[Any]]]
-    hidden: Callable[[Any], Iterable[HiddenStep[Any]]]
-    columns: tuple[GroupColumn, ...]
-
-
-_MAPPINGS = {
-    CLASSIC: _Mapping(classic.beginning, classic.observations, classic_model.hidden, COLUMNS),
-    CONSUMER: _Mapping(consumer.beginning, consumer.observations, consumer_model.hidden, CONSUMER_COLUMNS),
+_PROTOCOLS: dict[str, tuple[Any, Any, tuple[GroupColumn, ...]]] = {
+    CLASSIC: (classic, classic_model.hidden, COLUMNS),
+    CONSUMER: (consumer, consumer_model.hidden, CONSUMER_COLUMNS),
 }
+"""How the requests of a protocol become observations, the hidden steps from a state, and the releases."""
 
 
 def columns_for(read: GroupRecording) -> tuple[GroupColumn, ...]:
     """Return the columns of the protocol of a recorded group."""
-    return _MAPPINGS[read.protocol].columns
+    return _PROTOCOLS[read.protocol][2]
 
 
 def column_for(read: GroupRecording, name: str) -> GroupColumn | None:
@@ -73,9 +53,10 @@ def check_group(read: GroupRecording, column: GroupColumn, limits: Limits | None
     Raises:
         NotFollowed: if the recording cannot be converted to observations.
     """
-    mapping, protocol, notes = _MAPPINGS[read.protocol], column.protocol(), Counter(read.notes)
+    mapping, hidden, _ = _PROTOCOLS[read.protocol]
+    protocol, notes = column.protocol(), Counter(read.notes)
     with expecting_the_format(read.path):
         found = sorted(mapping.observations(read, protocol, notes), key=lambda each: (each.earliest, each.latest))
         first = mapping.beginning(read, protocol)
-    conformance = follow([first], found, mapping.hidden, limits=limits, kept_steps=MOST_STEPS)
+    conformance = follow([first], found, hidden, limits=limits, kept_steps=MOST_STEPS)
     return Checked(column, conformance, len(found), dict(notes))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from leadline.brokers.conformance.frames import NEVER
 from leadline.brokers.conformance.groups.reading import Exchange, GroupRecording
-from leadline.brokers.conformance.groups.timing import EARLY, Observed, failovers, observed, sessions
+from leadline.brokers.conformance.groups.timing import EARLY, Observed, failovers, not_followed, observed, sessions
 from leadline.brokers.conformance.groups.told import contradictions
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.checker.conformance import Observation
@@ -58,7 +58,7 @@ def observations(read: GroupRecording, protocol: Protocol, notes: Counter[str]) 
             raise NotFollowed(f"group {read.group} has static members (group.instance.id), which are not followed")
         ready = each.code is not None and each.code not in errors.NOT_READY
         if ready and each.code not in CODES[each.request.api]:
-            notes[f"{each.request.api} requests with error {each.code}"] += 1
+            yield from not_followed(each, notes)
         elif each.request.api == "JoinGroup":
             yield from _join(read, each, ready)
         elif each.request.api == "SyncGroup":
@@ -148,27 +148,24 @@ def _answered(read: GroupRecording, exchange: Exchange, member: int) -> Observed
 
 
 def _heartbeat(read: GroupRecording, exchange: Exchange, *, checks: bool) -> Observed:
-    member, generation, code = read.member(exchange.member_ids[0]), exchange.generation, exchange.code
+    member, generation, code = read.member(exchange.member_ids[0]), exchange.generation, exchange.code or 0
 
     def beats(followed: Followed) -> Iterator[Followed]:
-        answer, after = classic.beats(followed, member, generation)
-        if answer == code:
-            yield after
+        yield from (after for answer, after in classic.beats(followed, member, generation) if answer == code)
 
-    label = f"a heartbeat of member {member} in generation {generation} is answered with {errors.said(code or 0)}"
+    label = f"a heartbeat of member {member} in generation {generation} is answered with {errors.said(code)}"
     return observed(exchange, label, beats, classic.described, checks=checks)
 
 
 def _commit(read: GroupRecording, exchange: Exchange) -> Observed:
-    member_id, generation, code = exchange.member_ids[0], exchange.generation, exchange.code
-    member = read.member(member_id) if member_id else None
+    generation, code = exchange.generation, exchange.code or 0
+    member = read.member(exchange.member_ids[0]) if exchange.member_ids[0] else None
 
-    def commits(followed: Followed) -> Iterator[Followed]:
-        if classic.commit_code(followed, member, generation) == code:
-            yield followed
+    def commits(followed: Followed) -> list[Followed]:
+        return [followed] if code in classic.commit_codes(followed, member, generation) else []
 
     sender = "a consumer without a member id" if member is None else f"member {member}"
-    label = f"a commit of {sender} in generation {generation} is answered with {errors.said(code or 0)}"
+    label = f"a commit of {sender} in generation {generation} is answered with {errors.said(code)}"
     return observed(exchange, label, commits, classic.described, checks=True)
 
 
@@ -176,8 +173,8 @@ def _leave(read: GroupRecording, exchange: Exchange, ready: bool) -> Observed:
     members = [read.member(each) for each in exchange.member_ids]
     codes: list[int] | None = None
     if ready:
-        listed = exchange.told.get("Members")
-        codes = [exchange.told["ErrorCode"]] if not listed else [each["ErrorCode"] for each in listed]
+        code, listed = exchange.told["ErrorCode"], exchange.told.get("Members")
+        codes = [code] if code or not listed else [each["ErrorCode"] for each in listed]
 
     def leaves(followed: Followed) -> Iterator[Followed]:
         answers = []

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 
 from leadline.brokers.conformance.frames import NEVER
 from leadline.brokers.conformance.groups.reading import Exchange, GroupRecording
-from leadline.brokers.conformance.groups.timing import EARLY, Observed, observed, of_member, sessions
+from leadline.brokers.conformance.groups.timing import EARLY, Observed, not_followed, observed, sessions
 from leadline.brokers.conformance.groups.told import JOINS, LEAVES, contradictions
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.checker.conformance import Observation
@@ -55,7 +54,7 @@ def observations(read: GroupRecording, protocol: Protocol, notes: Counter[str]) 
             raise NotFollowed(f"group {read.group} subscribes with a regular expression, which is not followed")
         ready = code is not None and code not in errors.NOT_READY
         if ready and code not in CODES.get(api, ()):
-            notes[f"{api} requests with error {code}"] += 1
+            yield from not_followed(each, notes)
         elif api == "OffsetCommit" and ready:
             yield _commit(read, each)
         elif api != "ConsumerGroupHeartbeat":
@@ -210,7 +209,7 @@ def _rebalance_timeouts(read: GroupRecording) -> Iterator[Observed]:
                 earliest=each.begins + seconds[member],
                 latest=NEVER,
                 label=f"the rebalance time-out of member {member} passes",
-                apply=partial(of_member, consumer.times_out, member),
+                apply=lambda state, member=member: consumer.times_out(state, member),  # type: ignore[misc]
                 optional=True,
                 exercises=("time_out_rebalance",),
             )

@@ -24,8 +24,6 @@ from leadline.brokers.recording import Recording
 CLASSIC, CONSUMER = "classic", "consumer"
 FOLLOWED = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "ConsumerGroupHeartbeat")
 """The names of requests that are followed."""
-LEFT_OUT = ("OffsetFetch", "TxnOffsetCommit", "DescribeGroups", "ConsumerGroupDescribe", "FindCoordinator")
-"""The names of requests about groups that change nothing that is followed."""
 CHANGES = ("DeleteGroups", "OffsetDelete")
 TOPIC_CHANGES = ("CreateTopics", "CreatePartitions", "DeleteTopics")
 
@@ -220,7 +218,7 @@ def read_group(recording: Recording, group: str) -> GroupRecording:
     read = GroupRecording(recording, group)
     requests: dict[int, Seen] = {}
     answers: dict[int, Seen] = {}
-    numbers = set[int]()
+    numbers, sent = set[int](), set[tuple[int, int]]()
     for line in recording.events():
         check_fields(recording.path, line)
         read.end = max(read.end, line["time"])
@@ -242,9 +240,12 @@ def read_group(recording: Recording, group: str) -> GroupRecording:
             if frame.answers in answers:
                 raise NotFollowed(f"{recording.path}: frame {frame.number} is a second response to {frame.answers}")
             answers[frame.answers] = frame
-        if frame.number in numbers:
-            raise NotFollowed(f"{recording.path}: frame {frame.number} is on two lines")
+        key = frame.connection, line.get("correlation", -1)
+        if frame.number in numbers or (frame.request and key[1] >= 0 and key in sent):
+            raise NotFollowed(f"{recording.path}: frame {frame.number} is repeated")
         numbers.add(frame.number)
+        if frame.request:
+            sent.add(key)
     read.exchanges = [Exchange(frame, answers.get(number)) for number, frame in sorted(requests.items())]
     _number_members(read)
     return read

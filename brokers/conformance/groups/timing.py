@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from typing import Any
 
 import attrs
@@ -63,6 +63,15 @@ def observed(
     )
 
 
+def not_followed(exchange: Exchange, notes: Counter[str]) -> Iterator[Observed]:
+    """Count a request with an error that is not followed. One that Kafka never answers is not possible."""
+    code = exchange.code or 0
+    notes[f"{exchange.request.api} requests with error {code}"] += 1
+    if code not in errors.OTHERS:
+        label = f"{exchange.request.api} is answered with error {code}"
+        yield observed(exchange, label, lambda _: (), lambda _: "brokers do not answer this")
+
+
 # --- sessions ---------------------------------------------------------------------------------------------------------
 
 
@@ -115,15 +124,10 @@ def _expiry(
             earliest=earliest,
             latest=latest,
             label=f"the session of member {member} expires",
-            apply=partial(of_member, step, member),
+            apply=lambda state: step(state, member),
             optional=True,
             exercises=("expire_session",),
         )
-
-
-def of_member(step: MemberStep, member: int, state: Any) -> Iterable[Any]:
-    """Return the possible states after a step of a member."""
-    return step(state, member)
 
 
 # --- failovers --------------------------------------------------------------------------------------------------------

@@ -200,35 +200,45 @@ def syncs(followed: Followed, client: int, generation: int, plan: Plan, *, fails
             yield waiting.to(attrs.evolve(rebalancing(waiting.classic), persisted=persisted))
 
 
-def beats(followed: Followed, client: int, generation: int) -> tuple[int, Followed]:
-    """Return the error code of the answer to a heartbeat, and the state after it."""
+def beats(followed: Followed, client: int, generation: int) -> Iterator[tuple[int, Followed]]:
+    """Yield the possible error codes of the answer to a heartbeat, each with the state after it."""
     classic, group = followed.classic, followed.classic.group
-    code = refusal(classic, client, generation)
-    if code:
-        return code, followed
-    in_completing = group.state == COMPLETING
-    if in_completing and not classic.protocol.renews_in_completing:
-        return errors.REBALANCE_IN_PROGRESS, followed
+    for code in _refusals(classic, client, generation):
+        yield code, followed
+    if refusal(classic, client, generation):
+        return
+    if group.state == COMPLETING and not classic.protocol.renews_in_completing:
+        yield errors.REBALANCE_IN_PROGRESS, followed
+        return
     member = next(each for each in group.members if each.member_id == client)
     renewed = with_group(classic, group.with_member(attrs.evolve(member, watched=True)))
     code = errors.REBALANCE_IN_PROGRESS if group.state == PREPARING else errors.NONE
-    return code, attrs.evolve(followed, classic=renewed)
+    yield code, attrs.evolve(followed, classic=renewed)
 
 
-def commit_code(followed: Followed, client: int | None, generation: int) -> int:
-    """Return the error code of the answer to an offset commit.
+def commit_codes(followed: Followed, client: int | None, generation: int) -> set[int]:
+    """Return the possible error codes of the answer to an offset commit.
 
     Parameters:
         client: the consumer, or None without a member id.
     """
     classic, group = followed.classic, followed.classic.group
     if generation < 0 and group.state == EMPTY:
-        return errors.NONE  # of a consumer that does not use the group for its assignment
-    code = refusal(classic, client, generation)
-    if code:
-        return code
+        return {errors.NONE}  # of a consumer that does not use the group for its assignment
+    if found := _refusals(classic, client, generation):
+        return found
     in_completing = group.state == COMPLETING and not classic.protocol.commits_in_completing
-    return errors.REBALANCE_IN_PROGRESS if in_completing else errors.NONE
+    return {errors.REBALANCE_IN_PROGRESS if in_completing else errors.NONE}
+
+
+def _refusals(classic: Classic, client: int | None, generation: int) -> set[int]:
+    """Return the possible error codes for a heartbeat or commit that is not a current member's. In CompletingRebalance,
+    older releases than 2.6.1 differ in whether they look at the state first.
+    """
+    code = refusal(classic, client, generation)
+    if code and classic.group.state == COMPLETING and not classic.protocol.renews_in_completing:
+        return {code, errors.REBALANCE_IN_PROGRESS}
+    return {code} if code else set()
 
 
 def leaves(followed: Followed, client: int) -> tuple[int, Followed]:

@@ -14,7 +14,7 @@ import attrs
 from leadline.brokers.conformance.check import Checked
 from leadline.checker.conformance import Answer, Rejection
 from leadline.reports.ci.findings import Finding
-from leadline.reports.kafka.conformance.report import ConformanceReport, Report
+from leadline.reports.kafka.conformance.report import Report
 from leadline.reports.kafka.conformance.text import explained
 from leadline.reports.kafka.conformance.whole import GroupReport, WholeReport
 from leadline.reports.origin import Origin
@@ -34,37 +34,19 @@ def conformance_object(report: WholeReport, origin: Origin) -> dict[str, Any]:
     Parameters:
         origin: the version, command and date of the run.
     """
-    about = report.parts[0].read.about
-    partition = {} if report.partition is None else _partition(report.partition)
+    part = report.partition
+    rules = () if part is None else part.rules
+    explained_by = None if part is None else part.explained_by
     return {
         "format": "leadline conform",
         "format_version": VERSION,
         "leadline": attrs.asdict(origin),
         "exit_code": report.exit_code,
         "recording": str(report.path),
-        "release": about.get("release"),
-        **_NO_PARTITION,
-        **partition,
-        "groups": [_group(each) for each in report.groups],
-        "seconds": round(sum(each.seconds for each in report.parts), 3),
-    }
-
-
-_NO_PARTITION: dict[str, Any] = {
-    "partition": None,
-    "assignment": [],
-    "own": None,
-    "specs": [],
-    "rules": [],
-    "explained_by": None,
-}
-
-
-def _partition(report: ConformanceReport) -> dict[str, Any]:
-    return {
-        "partition": report.name,
-        "assignment": list(report.read.assignment),
-        **_results(report),
+        "partition": None if part is None else part.name,
+        "release": report.parts[0].read.about.get("release"),
+        "assignment": [] if part is None else list(part.read.assignment),
+        **_results(part),
         "rules": [
             {
                 "rule": rule.rule,
@@ -72,11 +54,13 @@ def _partition(report: ConformanceReport) -> dict[str, Any]:
                 "confirmed": rule.confirmed,
                 "others": {name: answer.value for name, answer in rule.answers.items()},
             }
-            for rule in report.rules
+            for rule in rules
         ],
         "explained_by": None
-        if report.explained_by is None
-        else [{"rule": rule, "value": value} for rule, value in report.explained_by],
+        if explained_by is None
+        else [{"rule": rule, "value": value} for rule, value in explained_by],
+        "groups": [_group(each) for each in report.groups],
+        "seconds": round(sum(each.seconds for each in report.parts), 3),
     }
 
 
@@ -91,11 +75,11 @@ def _group(report: GroupReport) -> dict[str, Any]:
     }
 
 
-def _results(report: Report) -> dict[str, Any]:
-    return {
-        "own": None if report.own is None else report.own.column.name,
-        "specs": [_spec(each) for each in report.checked],
-    }
+def _results(report: Report | None) -> dict[str, Any]:
+    if report is None:
+        return {"own": None, "specs": []}
+    own = None if report.own is None else report.own.column.name
+    return {"own": own, "specs": [_spec(each) for each in report.checked]}
 
 
 def _spec(checked: Checked) -> dict[str, Any]:
