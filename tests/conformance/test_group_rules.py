@@ -193,6 +193,26 @@ def test_who_sends_no_sync_group_is_removed_after_the_rebalance_time_out(script:
     assert not script.conforms("2.8.0")
 
 
+@pytest.mark.parametrize("seconds", [TIMEOUT, TIMEOUT * 1.5])
+def test_who_sends_no_sync_group_is_certainly_removed(script: Script, seconds: float) -> None:
+    script.two_have_joined()
+    for _ in range(10):
+        script.wait(seconds / 10)
+        script.beat("a", 2)
+        script.beat("b", 2)
+    assert script.conforms("2.8.1") == (seconds <= TIMEOUT)
+    assert script.conforms("2.8.0")
+
+
+@pytest.mark.parametrize("seconds", [SESSION, SESSION * 2])
+def test_a_session_that_is_not_renewed_certainly_expires(script: Script, seconds: float) -> None:
+    script.two()
+    for _ in range(10):
+        script.wait(seconds / 10)
+        script.beat("a", 2)
+    assert script.conforms() == (seconds <= SESSION)
+
+
 @pytest.mark.parametrize("seconds", [TIMEOUT / 2, TIMEOUT * 1.1])
 def test_who_does_not_join_is_removed_after_the_rebalance_time_out(script: Script, seconds: float) -> None:
     script.alone()

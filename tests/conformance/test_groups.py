@@ -33,9 +33,28 @@ def test_real_consumers_conform_to_their_release_and_all_that_do_the_same(name: 
     rejected = [each for each, checked in results.items() if checked.conformance.answer is not Answer.CONFORMS]
     assert rejected == REJECTED[name.rpartition("-")[2]]
     conforming = next(checked for each, checked in results.items() if each not in rejected)
-    assert conforming.conformance.actions["expire_session"] == 1  # of the consumer that was killed
+    steps = conforming.conformance.behaviour
+    expired = [step.label for step in steps if "session" in step.label and step.before != step.after]
+    assert len(expired) == 1  # of the consumer that was killed
     assert conforming.notes == {}
     assert len(read.members) == 4
+
+
+CONFORMS_TO = {
+    "KAFKA-12890-2.8.0": ["2.6.1", "2.7.2", "2.8"],
+    "KAFKA-12890-2.8.2": ["2.8.1", "3.0", "3.2", "3.4.1", "4.0", "4.2.2", "4.3", "4.3.1"],
+    "KAFKA-16147-3.7.2": ["3.7-consumer"],
+    "KAFKA-16249-3.7.2": ["3.7-consumer"],
+}
+"""What `leadline reproduce` recorded of bugs, and of a release without one: the specs it conforms to."""
+
+
+@pytest.mark.parametrize("name", CONFORMS_TO)
+def test_a_recording_of_a_bug_is_rejected_by_releases_without_it(name: str) -> None:
+    read = read_group(read_recording(RECORDINGS / "bugs" / f"{name}.jsonl"), "g")
+    results = {column.short_name: check_group(read, column).conformance.answer for column in columns_for(read)}
+    assert [each for each, answer in results.items() if answer is Answer.CONFORMS] == CONFORMS_TO[name]
+    assert Answer.UNDECIDED not in results.values()
 
 
 def test_the_command_says_which_releases_a_group_conforms_to(tmp_path: Path) -> None:

@@ -64,9 +64,29 @@ def trim_groups(source: Path, target: Path) -> None:
             if line["api"] == "OffsetCommit":
                 body["Topics"] = [_committed(each) for each in body["Topics"]]
             lines.append({name: each for name, each in line.items() if name not in OF_A_LINE} | {"body": body})
+    first = {name: value for name, value in recording.about.items() if name != "bounds"}
+    repeated = _repeated(lines)
+    lines = [each for each in lines if each.get("answers") or each.get("number") not in repeated]
+    lines = [each for each in lines if each.get("answers") not in repeated]
     last = {"event": "end", "time": lines[-1]["time"], "lines": len(lines) + 2, "interrupted_by": None}
-    text = "".join(json.dumps(line) + "\n" for line in ({**recording.about}, *lines, last))
+    text = "".join(json.dumps(line) + "\n" for line in (first, *lines, last))
     target.write_text(text, encoding="utf-8")
+
+
+def _repeated(lines: list[dict[str, Any]]) -> set[int]:
+    """Return the numbers of heartbeats that say the same as one less than a second before."""
+    answers = {line["answers"]: line["body"] for line in lines if line.get("answers")}
+    known: dict[str, tuple[Any, float]] = {}
+    found = set()
+    for line in lines:
+        if line.get("api") == "Heartbeat" and line["request"]:
+            member, says = line["body"]["MemberId"], (line["body"], answers.get(line["number"]))
+            before = known.get(member)
+            if before is not None and before[0] == says and line["arrived"] < before[1] + 1:
+                found.add(line["number"])
+            else:
+                known[member] = says, line["arrived"]
+    return found
 
 
 def _committed(topic: Mapping[str, Any]) -> dict[str, Any]:

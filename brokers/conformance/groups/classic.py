@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 from leadline.brokers.conformance.frames import NEVER
 from leadline.brokers.conformance.groups.reading import Exchange, GroupRecording
-from leadline.brokers.conformance.groups.timing import EARLY, Observed, failovers, not_followed, observed, sessions
+from leadline.brokers.conformance.groups.timing import Observed, failovers, not_followed, observed, sessions, timeout
 from leadline.brokers.conformance.groups.told import contradictions
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.checker.conformance import Observation
@@ -194,10 +195,9 @@ def _leave(read: GroupRecording, exchange: Exchange, ready: bool) -> Observed:
 def _rebalance_timeouts(read: GroupRecording) -> Iterator[Observed]:
     """Yield the time-outs that may have ended the join phase of a generation, and its wait for SyncGroup requests."""
     joins = [each for each in read.exchanges if each.request.api == "JoinGroup"]
-    if not joins:
-        return
     names = ("RebalanceTimeoutMs", "SessionTimeoutMs")
-    seconds = min(next(each.body[name] for name in names if name in each.body) for each in joins) / 1000 * EARLY
+    told = [next(each.body[name] for name in names if name in each.body) / 1000 for each in joins]
+    seconds = min(told, default=0.0), max(told, default=0.0)
     quiet = [
         (each.ends, each.begins)
         for each in read.exchanges
@@ -206,13 +206,11 @@ def _rebalance_timeouts(read: GroupRecording) -> Iterator[Observed]:
     first: dict[int, Exchange] = {}
     for each in sorted((each for each in joins if each.code == errors.NONE), key=lambda each: each.ends):
         first.setdefault(each.told["GenerationId"], each)
-    answered: list[Exchange | None] = [*first.values()]
-    for before, following in zip([None, *answered], [*answered, None], strict=True):
-        ends = NEVER if following is None else following.ends
+    for ends in (*(each.ends for each in first.values()), NEVER):
         begun = max((begins for end, begins in quiet if end < ends), default=0.0)
-        timeouts = [("the rebalance time-out passes", begun, classic.times_out)]
-        if before is not None:
-            timeouts.append(("the time-out for SyncGroup requests passes", before.begins, classic.sync_times_out))
-        for label, since, step in timeouts:
-            if since + seconds <= min(ends, read.end):
-                yield Observation(earliest=since + seconds, latest=ends, label=label, apply=step, optional=True)
+        passes = "the rebalance time-out passes"
+        yield from timeout(passes, classic.times_out, (begun, begun), seconds, min(ends, read.end), due=False)
+    for generation, each in first.items():
+        step = partial(classic.sync_times_out, generation=generation)
+        passes = "the time-out for SyncGroup requests passes"
+        yield from timeout(passes, step, (each.begins, each.ends), seconds, read.end, due=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 from leadline.brokers.conformance.frames import NEVER
 from leadline.brokers.conformance.groups.reading import Exchange, GroupRecording
-from leadline.brokers.conformance.groups.timing import EARLY, Observed, not_followed, observed, sessions
+from leadline.brokers.conformance.groups.timing import Observed, not_followed, observed, sessions, timeout
 from leadline.brokers.conformance.groups.told import JOINS, LEAVES, contradictions
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.checker.conformance import Observation
@@ -203,16 +204,15 @@ def _rebalance_timeouts(read: GroupRecording) -> Iterator[Observed]:
     for each in _beats(read):
         member = read.member(each.told["MemberId"] or each.member_ids[0])
         if each.body["RebalanceTimeoutMs"] >= 0:
-            seconds[member] = each.body["RebalanceTimeoutMs"] / 1000 * EARLY
-        if each.told.get("Assignment") is not None and each.begins + seconds[member] <= read.end:
-            yield Observation(
-                earliest=each.begins + seconds[member],
-                latest=NEVER,
-                label=f"the rebalance time-out of member {member} passes",
-                apply=lambda state, member=member: consumer.times_out(state, member),  # type: ignore[misc]
-                optional=True,
-                exercises=("time_out_rebalance",),
-            )
+            seconds[member] = each.body["RebalanceTimeoutMs"] / 1000
+        if each.told.get("Assignment") is not None:
+            label, begins = f"the rebalance time-out of member {member} passes", (each.begins, each.begins)
+            step = partial(_times_out, member)
+            yield from timeout(label, step, begins, (seconds[member],) * 2, read.end, due=False)
+
+
+def _times_out(member: int, state: ConsumerGroup) -> Iterator[ConsumerGroup]:
+    return consumer.times_out(state, member)
 
 
 def _topic_changes(read: GroupRecording, subscribed: dict[int, list[str]]) -> Iterator[Observed]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import attrs
@@ -16,6 +17,8 @@ from leadline.model.group.conformance import errors
 EARLY = 0.95
 """Time-outs may be shorter than they should be by this factor, because the clocks of processes differ."""
 
+LATE_SECONDS = 5.0
+"""How late a broker may be to notice that a time-out has passed, beside being slower by the factor."""
 ACTIONS = {
     "JoinGroup": "send_join",
     "SyncGroup": "send_sync",
@@ -72,7 +75,30 @@ def not_followed(exchange: Exchange, notes: Counter[str]) -> Iterator[Observed]:
         yield observed(exchange, label, lambda _: (), lambda _: "brokers do not answer this")
 
 
-# --- sessions ---------------------------------------------------------------------------------------------------------
+# --- time-outs --------------------------------------------------------------------------------------------------------
+
+
+def timeout(
+    label: str, step: Step, begins: tuple[float, float], seconds: tuple[float, float], latest: float, *, due: bool
+) -> Iterator[Observed]:
+    """Yield a time-out, if it can pass in time.
+
+    Parameters:
+        step: returns the states after it.
+        begins: the earliest and the latest time at which it begins.
+        seconds: the least and the most time after which it passes.
+        latest: the time after which it is no longer possible.
+        due: whether it passes at some time if it can, even if nothing shows that.
+    """
+    earliest, late = begins[0] + seconds[0] * EARLY, begins[1] + seconds[1] / EARLY + LATE_SECONDS
+    if due and late < latest:
+
+        def passes(state: Any) -> Iterable[Any]:
+            return list(step(state)) or [state]
+
+        yield Observation(earliest=earliest, latest=late, label=f"{label}, if it can", apply=passes)
+    elif earliest <= latest:
+        yield Observation(earliest=earliest, latest=latest, label=label, apply=step, optional=True)
 
 
 def sessions(
@@ -83,26 +109,35 @@ def sessions(
     Parameters:
         expires: returns the states after the session of a member has expired.
         renews_during_rebalance: whether every heartbeat that is answered with REBALANCE_IN_PROGRESS renews the session.
-        seconds: the session time-out, if requests to join do not say it.
+        seconds: a time that is not longer than the session time-out, if requests to join do not say it.
     """
     renewing = {errors.NONE, errors.MEMBER_ID_REQUIRED}
+    doubtful = {None, *errors.NOT_READY, errors.REBALANCE_IN_PROGRESS}
     if renews_during_rebalance:
         renewing.add(errors.REBALANCE_IN_PROGRESS)
-    timeout: dict[int, float] = {}
-    renewed: dict[int, float] = {}
+    contacts: dict[int, list[Exchange]] = {}
     for each in sorted(read.exchanges, key=lambda each: each.begins):
         for member in _members(read, each):
-            if seconds is not None:
-                timeout[member] = seconds * EARLY
-            elif "SessionTimeoutMs" in each.body:
-                timeout[member] = each.body["SessionTimeoutMs"] / 1000 * EARLY
-            known = each.code in renewing or (each.code is None and member not in renewed)
-            if known and member in timeout:
-                if member in renewed:
-                    yield from _expiry(member, renewed[member] + timeout[member], each.ends, expires)
-                renewed[member] = each.begins
-    for member, begins in renewed.items():
-        yield from _expiry(member, begins + timeout[member], NEVER, expires)
+            contacts.setdefault(member, []).append(each)
+    is_one = len({each.request.target for each in read.exchanges}) == 1
+    for member, asked in contacts.items():
+        told = [each.body["SessionTimeoutMs"] / 1000 for each in asked if "SessionTimeoutMs" in each.body]
+        least, most = (
+            (seconds, seconds) if seconds is not None else (min(told, default=NEVER), max(told, default=NEVER))
+        )
+        renewals = [n for n, each in enumerate(asked) if n == 0 or each.code in renewing]
+        for number, following in zip(renewals, [*renewals[1:], None], strict=True):
+            last = asked[number]
+            is_kept = is_one and not any(at >= last.begins for at, _ in read.ends)
+            is_known = last.ends < NEVER and all(each.code not in doubtful for each in asked[number + 1 : following])
+            yield from timeout(
+                f"the session of member {member} expires",
+                partial(_of_member, expires, member),
+                (last.begins, last.ends),
+                (least, most),
+                NEVER if following is None else asked[following].ends,
+                due=seconds is None and is_kept and is_known,
+            )
 
 
 def _members(read: GroupRecording, exchange: Exchange) -> list[int]:
@@ -116,18 +151,8 @@ def _members(read: GroupRecording, exchange: Exchange) -> list[int]:
     return [read.member(each) for each in names if each]
 
 
-def _expiry(
-    member: int, earliest: float, latest: float, step: Callable[[Any, int], Iterable[Any]]
-) -> Iterator[Observed]:
-    if earliest <= latest:
-        yield Observation(
-            earliest=earliest,
-            latest=latest,
-            label=f"the session of member {member} expires",
-            apply=lambda state: step(state, member),
-            optional=True,
-            exercises=("expire_session",),
-        )
+def _of_member(step: MemberStep, member: int, state: Any) -> Iterable[Any]:
+    return step(state, member)
 
 
 # --- failovers --------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from leadline.brokers.conformance.groups.timing import Observed
 from leadline.checker.conformance import Observation
 from leadline.model.group.conformance import errors
 
+DRIVER = "client"
 JOINS, LEAVES = 0, -1
 """The member epochs of a heartbeat with which a consumer joins or leaves."""
 
@@ -43,11 +44,14 @@ class _Consumer:
 
 
 def contradictions(read: GroupRecording) -> Iterator[Observed]:
-    """Yield an observation that is never possible for each request that its consumer cannot have sent."""
+    """Yield an observation that is never possible for each request that its consumer cannot have sent. Those of
+    leadline itself are left out: it also asks what it was not told.
+    """
     by_connection: dict[int, _Consumer] = {}
     by_id: dict[str, _Consumer] = {}
-    moments = [(each.request.arrived, 1, number, each) for number, each in enumerate(read.exchanges)]
-    for number, each in enumerate(read.exchanges):
+    exchanges = [each for each in read.exchanges if each.request.source != DRIVER]
+    moments = [(each.request.arrived, 1, number, each) for number, each in enumerate(exchanges)]
+    for number, each in enumerate(exchanges):
         if each.answer is not None and each.answer.passed is not None:
             moments.append((each.answer.passed, 0, number, each))
     for _, is_request, _, each in sorted(moments, key=lambda moment: moment[:3]):

@@ -293,10 +293,10 @@ def times_out(followed: Followed) -> Iterator[Followed]:
             yield followed.to(after)
 
 
-def sync_times_out(followed: Followed) -> Iterator[Followed]:
-    """Yield the state after the time-out for SyncGroup requests: those that have not sent it are removed."""
-    classic = followed.classic
-    awaited = classic.awaited if classic.group.state in (COMPLETING, STABLE) else []
+def sync_times_out(followed: Followed, generation: int) -> Iterator[Followed]:
+    """Yield the state after the time-out for SyncGroup requests of a generation: who has not sent it is removed."""
+    classic, group = followed.classic, followed.classic.group
+    awaited = classic.awaited if group.state in (COMPLETING, STABLE) and group.generation == generation else []
     if classic.protocol.has_sync_timer and awaited:
         yield followed.to(removed(classic, frozenset(awaited)))
 
