@@ -27,17 +27,25 @@ CLIENT_ID = "leadline"
 NEWEST = {
     "AddPartitionsToTxn": 3,
     "AlterPartitionReassignments": 0,
+    "ConsumerGroupDescribe": 0,
     "CreateTopics": 5,
+    "DescribeGroups": 1,
     "DescribeTopicPartitions": 0,
     "ElectLeaders": 2,
     "EndTxn": 3,
     "Fetch": 10,
     "FindCoordinator": 2,
+    "Heartbeat": 3,
     "IncrementalAlterConfigs": 1,
     "InitProducerId": 3,
+    "JoinGroup": 5,
+    "LeaveGroup": 2,
     "ListOffsets": 4,
     "Metadata": 9,
+    "OffsetCommit": 9,
+    "OffsetFetch": 5,
     "Produce": 8,
+    "SyncGroup": 3,
 }
 """The newest version of requests that this client uses. Later versions name topics only by id, for example, followers
 also respond to later versions of Fetch (KIP-392), and later versions of EndTxn raise the producer epoch (KIP-890)."""

@@ -27,4 +27,9 @@ def definitions_of(release: BrokerRelease) -> Definitions:
     if release.version < (4,) and release.number != LAST_WITH_OLD_VERSIONS:
         clients = single_jar(f"org.apache.kafka:kafka-clients:{LAST_WITH_OLD_VERSIONS}")
     metadata = jars.get(f"kafka-metadata-{release.number}.jar") if release.kraft else None
-    return Definitions.of_jars(clients, metadata)
+    definitions = Definitions.of_jars(clients, metadata)
+    if release.version[:2] == (3, 7):  # the response was not stable yet, and 3.8 has other fields in the same version
+        key = definitions.keys["ConsumerGroupDescribe"]
+        own = Definitions.of_jars(jars[name]).responses[key]
+        definitions.responses = {**definitions.responses, key: own}
+    return definitions

@@ -13,6 +13,8 @@ from leadline.brokers.control.plan import ControlPlan
 from leadline.brokers.driver.driver import Driver
 from leadline.brokers.driver.plan import Plan
 from leadline.brokers.driver.replay import Listener, Replay, StepDriver, replay
+from leadline.brokers.groups.driver import GroupsDriver
+from leadline.brokers.groups.plan import GroupsPlan
 from leadline.brokers.plans import AnyPlan
 from leadline.brokers.quorum.driver import QuorumDriver
 from leadline.brokers.quorum.plan import QuorumPlan
@@ -37,6 +39,7 @@ DRIVERS: dict[type, Callable[..., StepDriver]] = {
     ControlPlan: ControlDriver,
     TransactionsPlan: TransactionsDriver,
     QuorumPlan: QuorumDriver,
+    GroupsPlan: GroupsDriver,
 }
 """The class that executes each kind of plan."""
 

@@ -13,6 +13,7 @@ from leadline.brokers.control.schedule import schedule_of as schedule_of_control
 from leadline.brokers.driver.plan import plan_of
 from leadline.brokers.driver.schedule import schedule_of
 from leadline.brokers.errors import NotExecutable
+from leadline.brokers.groups.plan import plan_of as plan_of_groups
 from leadline.brokers.plans import AnyPlan
 from leadline.brokers.quorum.plan import plan_of as plan_of_quorum
 from leadline.brokers.releases import BrokerRelease, broker_release, mixed_release
@@ -21,6 +22,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace, complaint_at_end
 from leadline.checker.traces.divergence import follow
+from leadline.model.group.releases import GroupColumn
 from leadline.model.kafka.published import minor
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER
 from leadline.model.kafka.state import Partition
@@ -38,6 +40,9 @@ from leadline.reports.kafka.bugs import (
 from leadline.reports.loading import load_spec, mixed_in, shipped_column
 
 _OLDER_CLIENT = "-client-"
+
+RULES_OF_CONSUMERS = {"fenced_while_joining", "claims", "illegal_generation", "report", "interruption"}
+"""The rules of groups that say what consumers do."""
 
 Search = Callable[[BugSearch], Trace[Any]]
 """A function that runs a search for a bug, and returns the counterexample that the search finds."""
@@ -87,12 +92,8 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
         name: the requested release, or None for the last affected release without changed rules.
 
     Raises:
-        LeadlineError: if the bug does not affect the requested release, or does not affect any release that can be run,
-            or if it is about consumer groups.
+        LeadlineError: if the bug does not affect the requested release, or does not affect any release that can be run.
     """
-    if family_of(bug) == GROUPS:
-        said = bug.on_brokers or "there is no replay of groups"
-        raise LeadlineError(f"{bug.ticket} is about consumer groups: {said}")
     if name is None and mixed_in(bug.affected[-1]):
         return _mix_of(bug.affected[-1], lambda column: str(column.versions[-1]))
     if name is None:
@@ -154,6 +155,8 @@ def schedules_of(
     """
     if family_of(bug) == CONTROL:
         return _of_controllers(bug, affected, fixed)
+    if family_of(bug) == GROUPS and bug.rules and bug.rules.keys() <= RULES_OF_CONSUMERS:
+        raise LeadlineError(f"{bug.ticket} is a bug of consumers, and the driver plays their part itself")
     runs = archive.runs(bug)
     for item in runs[0].spec.liveness:
         raise LeadlineError(f"{bug.ticket} violates {item.name}, a liveness property, but a replay is finite")
@@ -166,13 +169,14 @@ def schedules_of(
         raise LeadlineError(f"{brokers}, under which the counterexample for {needed} does not violate {bug.property}")
     if fixed is None:
         left_out, control = without_the_event(plan.trace, found, functools.partial(_is_executable, bug, affected))
-        reason = f"no release with {controller_of(affected)} has the fix"
+        kind = "" if family_of(bug) == GROUPS else f" with {controller_of(affected)}"
+        reason = f"no release{kind} has the fix"
         if family_of(bug) == TRANSACTIONS and bug.fixed:
             reason = "producers of releases with the fix send other requests"
         return Schedules(bug, affected, plan, affected, _plan(bug, control, affected), left_out, reason)
     again = next((run for run in runs if run.part == "put back" and _is_of(run, bug, fixed)), None)
     trace = found
-    if again is not None and family_of(bug) not in (TRANSACTIONS, QUORUM):
+    if again is not None and family_of(bug) not in (TRANSACTIONS, QUORUM, GROUPS):
         trace = _for_fixed(found, again, search, controller_of(fixed))
     return Schedules(bug, affected, plan, fixed, _plan(bug, trace, fixed, _spec(bug, fixed)))
 
@@ -195,6 +199,8 @@ def _plan(bug: Bug, trace: Trace[Any], release: BrokerRelease, spec: Spec[Any] |
         return plan_of_transactions(trace, spec)
     if family_of(bug) == QUORUM:
         return plan_of_quorum(trace, spec)
+    if family_of(bug) == GROUPS:
+        return plan_of_groups(trace, spec)
     return plan_of(trace, controller_of(release), spec)
 
 
@@ -243,7 +249,7 @@ def without_the_event(
     tried = (
         (instance.sentence, _without(trace, at))
         for at, instance in enumerate(trace.instances)
-        if instance.action.name in (_EVENTS_OF_QUORUM if trace.spec.name.startswith(f"{QUORUM}/") else _EVENTS)
+        if instance.action.name in _EVENTS_OF.get(trace.spec.name.partition("/")[0], _EVENTS)
     )
     kept = [(sentence, each) for sentence, each in tried if not _violates(each, found)]
     if not kept:
@@ -258,7 +264,11 @@ _EVENTS = (
     *("late_add", "late_record", "late_end"),
 )
 
-_EVENTS_OF_QUORUM = ("append", "restart", "change_configuration", "change_voters", "replace_disk")
+_EVENTS_OF = {
+    QUORUM: ("append", "restart", "change_configuration", "change_voters", "replace_disk"),
+    GROUPS: ("fail_over", "crash", "pause", "leave"),
+}
+"""The same in other families."""
 
 
 def _without(trace: Trace[Any], left_out: int) -> Trace[Any]:
@@ -295,6 +305,8 @@ def _like(bug: Bug, column: Any) -> object:
             return column.values["metadata"] == "log"
         case "quorum":
             return None
+        case "group":
+            return column.kind
     return column.controller
 
 
@@ -304,6 +316,7 @@ def _spec_name(bug: Bug, release: BrokerRelease) -> str:
         CONTROL: f"control/{release.name}",
         TRANSACTIONS: f"txn/{release.number}",
         QUORUM: f"quorum/{release.number}",
+        GROUPS: f"group/{release.number}{_release_of(bug.affected[-1].partition('+')[0]).kind}",
     }
     if family_of(bug) not in names:
         return release.spec
@@ -322,7 +335,8 @@ def _first_release(column: Any) -> BrokerRelease:
 
 
 def _with_suffix(column: Any, version: str) -> BrokerRelease:
-    return broker_release(f"{version}{getattr(column, 'suffix', '')}")
+    suffix = getattr(column, "suffix", "")
+    return broker_release(version if isinstance(column, GroupColumn) else version + suffix)
 
 
 def _mix_of(name: str, version: Callable[[Any], str]) -> BrokerRelease:
@@ -351,9 +365,12 @@ def plan_on(trace: Trace[Any], release: BrokerRelease) -> AnyPlan:
         return plan_of_transactions(trace)
     if family == QUORUM:
         return plan_of_quorum(trace)
+    if family == GROUPS:
+        return plan_of_groups(trace)
     if family != REPLICATION or not column.controller:
         raise LeadlineError(
-            f"--on can replay only traces of kafka/..., txn/... and quorum/... specs, not of {trace.spec.name}"
+            f"--on can replay only traces of kafka/..., txn/..., quorum/... and group/... specs, not of "
+            f"{trace.spec.name}"
         )
     if column.controller != controller_of(release):
         kinds = f"{column.controller} in {trace.spec.name}, {controller_of(release)} in Kafka {release.name}"

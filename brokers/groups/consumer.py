@@ -1,0 +1,135 @@
+"""Consumers of the consumer protocol: ConsumerGroupHeartbeat (KIP-848)."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from leadline.brokers.groups.observed_state import (
+    FENCED_MEMBER_EPOCH,
+    UNKNOWN_MEMBER_ID,
+    AnyGroup,
+    error,
+    group_text,
+    member_text,
+)
+from leadline.brokers.groups.plan import BROKER, GroupsStep
+from leadline.brokers.groups.requests import GROUP, TOPIC, Consumers, Timeouts, differs
+from leadline.brokers.pending import Refused
+from leadline.brokers.releases import BrokerRelease
+from leadline.model.group.consumer.coordinator import heartbeat, refuses, report_of
+from leadline.model.group.consumer.state import JOINING, ConsumerGroup
+
+_LEAVES = -1
+_GROUP_ID_NOT_FOUND = 69
+_WITH_TOPIC_IDS = 12
+"""A version of Metadata (KIP-516)."""
+_GROUP_VERSION = "group.version"
+
+
+class HeartbeatingConsumers(Consumers):
+    """The consumers of a group with the consumer protocol."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._topic_id = ""
+        self._more_topics: dict[int, int] = {}
+
+    @staticmethod
+    def settings(release: BrokerRelease, timeouts: Timeouts) -> dict[str, str]:
+        session = str(int(timeouts.session * 1000))
+        found = {f"group.consumer.{name}session.timeout.ms": session for name in ("", "min.", "max.")}
+        found |= {f"group.consumer.{name}heartbeat.interval.ms": "1000" for name in ("", "min.")}
+        if release.version < (4, 0):  # early access in 3.7, and preview in 3.8 and 3.9
+            found["group.coordinator.new.enable"] = found["unstable.api.versions.enable"] = "true"
+            found["group.coordinator.rebalance.protocols"] = "classic,consumer"
+        return found
+
+    def prepare(self) -> None:
+        if self._release.version >= (4, 0):
+            self._client.set_feature("controller", _GROUP_VERSION, None)
+        described = self._client.ask(BROKER, "Metadata", {"Topics": None}, version=_WITH_TOPIC_IDS)
+        self._topic_id = next(each["TopicId"] for each in described["Topics"] if each["Name"] == TOPIC)
+
+    def send(self, step: GroupsStep) -> str:
+        before, after = step.before, step.after
+        assert isinstance(before, ConsumerGroup)
+        assert isinstance(after, ConsumerGroup)
+        own = before.clients[step.consumer]
+        if step.instance.action.name == "leave":
+            code = self._heartbeat(before, step.consumer, _LEAVES)["ErrorCode"]
+            self.did.append(f"the response to the heartbeat with epoch {_LEAVES} has {error(code)}")
+            return differs(code, 0 if before.group.member(own.member_id) else UNKNOWN_MEMBER_ID)
+        if step.with_last:
+            self._more_topics[step.consumer] = self._more_topics.get(step.consumer, 0) + 1
+        answer = self._heartbeat(before, step.consumer, own.epoch)
+        code, epoch, given = answer["ErrorCode"], answer["MemberEpoch"], self._assigned(answer["Assignment"])
+        told = "" if code else f", epoch {epoch}, assignment {'-' if given is None else sorted(given)}"
+        self.did.append(f"the response has {error(code)}{told}")
+        if refuses(before, step.consumer):
+            return differs(code, FENCED_MEMBER_EPOCH if before.group.member(own.member_id) else UNKNOWN_MEMBER_ID)
+        if code:
+            return differs(code, 0)
+        return self._compared(answer["MemberId"], epoch, given, step, after)
+
+    def _compared(
+        self, real: str, epoch: int, given: frozenset[int] | None, step: GroupsStep, after: ConsumerGroup
+    ) -> str:
+        """Return how a response without an error differs from the model's member, or an empty string."""
+        mine = [each for each in after.group.members if after.client_of(each.member_id) == step.consumer]
+        member = next(each for each in mine if self._ids.get(each.member_id, real) == real)
+        self._ids[member.member_id] = real
+        if epoch != member.epoch:
+            return f"consumer {step.consumer} gets epoch {epoch}; in the model: {member.epoch}"
+        if given is not None and given != member.assigned:
+            return f"consumer {step.consumer} is assigned {sorted(given)}; in the model: {sorted(member.assigned)}"
+        return ""
+
+    def fail_over(self, step: GroupsStep) -> str:
+        differs = self.send(step)
+        self.did.append("its consumer does not get the response")
+        return differs
+
+    def renew(self, state: AnyGroup) -> tuple[tuple[int, int], ...]:
+        assert isinstance(state, ConsumerGroup)
+        for consumer, own in enumerate(state.clients):
+            member = state.group.member(own.member_id)
+            if member is None or not state.may_send(consumer) or refuses(state, consumer):
+                continue
+            if [*heartbeat(state, consumer)] == [state]:
+                self._heartbeat(state, consumer, own.epoch)
+        return ()
+
+    def described(self, state: AnyGroup) -> tuple[str, tuple[tuple[int, str], ...]]:
+        (found,) = self.ask("ConsumerGroupDescribe", GroupIds=[GROUP])["Groups"]
+        if found["ErrorCode"] == _GROUP_ID_NOT_FOUND:
+            return group_text("Empty", 0, 0), ()
+        if found["ErrorCode"]:
+            raise Refused("ConsumerGroupDescribe", found["ErrorCode"])
+        members = {}
+        for each in found["Members"]:
+            own, target = (self._assigned(each[name]) or frozenset() for name in ("Assignment", "TargetAssignment"))
+            members[each["MemberId"]] = member_text(each["MemberEpoch"], own, target)
+        text = group_text(found["GroupState"].capitalize(), found["GroupEpoch"], found["AssignmentEpoch"])
+        return text, self._known(members, state)
+
+    def _heartbeat(self, state: ConsumerGroup, consumer: int, epoch: int) -> dict[str, Any]:
+        own = state.clients[consumer]
+        if own.member_id not in self._ids:
+            self._ids[own.member_id] = str(uuid.uuid4())  # KIP-1082
+        report = report_of(own) if epoch != _LEAVES else None
+        body: dict[str, Any] = {"GroupId": GROUP, "MemberId": self._ids[own.member_id], "MemberEpoch": epoch}
+        if epoch == JOINING:
+            body["RebalanceTimeoutMs"] = int(self._timeouts.rebalance * 1000)
+        if epoch != _LEAVES:
+            more = range(self._more_topics.get(consumer, 0))
+            body["SubscribedTopicNames"] = [TOPIC, *(f"none-{each}" for each in more)]
+        if report is not None:
+            owned = [{"TopicId": self._topic_id, "Partitions": sorted(report)}]
+            body["TopicPartitions"] = owned if report else []
+        return self.ask("ConsumerGroupHeartbeat", **body)
+
+    def _assigned(self, given: dict[str, Any] | None) -> frozenset[int] | None:
+        if given is None:
+            return None
+        return frozenset(number for each in given["TopicPartitions"] for number in each["Partitions"])
