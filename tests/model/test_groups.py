@@ -180,7 +180,7 @@ def test_a_late_commit_is_accepted_from_the_assignee_only(release: str, transact
         ("group/3.4.1", NOTHING_FAILS, (45, 58, 11)),
         ("group/3.4.1", NOTHING_FAILS | COOPERATIVE, (77, 92, 18)),
         ("group/3.4.1", NOTHING_FAILS | COOPERATIVE | {"clients": 3}, (2_034, 3_297, 29)),
-        ("group/3.4.1", {}, (3_303, 5_679, 24)),
+        ("group/3.4.1", {}, (3_447, 5_914, 24)),
     ],
 )
 def test_safety_holds_with_pinned_counts(spec: str, bounds: dict[str, int], counts: tuple[int, int, int]) -> None:

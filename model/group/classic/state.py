@@ -229,7 +229,12 @@ class Classic(Perturbed[Consumer]):
 
     @property
     def awaited(self) -> list[int]:
-        """The member ids whose requests the coordinator awaits: to end the join phase, or the synchronisation."""
+        """The member ids whose requests the coordinator awaits: to end the join phase, or the synchronisation.
+
+        Without members, the join phase ends at once, because its time-out is the longest one of the members.
+        """
+        if self.group.state == PREPARING and not self.group.members:
+            return []
         if self.group.state == PREPARING:
             left = [member.member_id for member in self.group.members if not member.joined]
             return sorted([*left, *self.group.pending])
