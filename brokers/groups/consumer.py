@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from leadline.brokers.driver.waiting import until
 from leadline.brokers.groups.observed_state import (
     FENCED_MEMBER_EPOCH,
     UNKNOWN_MEMBER_ID,
@@ -32,7 +33,8 @@ class HeartbeatingConsumers(Consumers):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._topic_id = ""
+        self._topic_id: uuid.UUID | None = None
+        self.first_epoch = 1 if self._release.version >= (4, 3) else 0  # of a new group: ModernGroup
         self._more_topics: dict[int, int] = {}
 
     @staticmethod
@@ -40,6 +42,8 @@ class HeartbeatingConsumers(Consumers):
         session = str(int(timeouts.session * 1000))
         found = {f"group.consumer.{name}session.timeout.ms": session for name in ("", "min.", "max.")}
         found |= {f"group.consumer.{name}heartbeat.interval.ms": "1000" for name in ("", "min.")}
+        # KIP-1263: otherwise, a new target assignment is computed later than in the heartbeat that needs it
+        found |= {"group.consumer.assignment.interval.ms": "0", "group.consumer.assignor.offload.enable": "false"}
         if release.version < (4, 0):  # early access in 3.7, and preview in 3.8 and 3.9
             found["group.coordinator.new.enable"] = found["unstable.api.versions.enable"] = "true"
             found["group.coordinator.rebalance.protocols"] = "classic,consumer"
@@ -48,8 +52,11 @@ class HeartbeatingConsumers(Consumers):
     def prepare(self) -> None:
         if self._release.version >= (4, 0):
             self._client.set_feature("controller", _GROUP_VERSION, None)
-        described = self._client.ask(BROKER, "Metadata", {"Topics": None}, version=_WITH_TOPIC_IDS)
-        self._topic_id = next(each["TopicId"] for each in described["Topics"] if each["Name"] == TOPIC)
+        self._topic_id = until(self._found_topic, self._wait, "the broker does not know the topic")
+
+    def _found_topic(self) -> uuid.UUID | None:
+        topics = self._client.ask(BROKER, "Metadata", {"Topics": None}, version=_WITH_TOPIC_IDS)["Topics"]
+        return next((each["TopicId"] for each in topics if each["Name"] == TOPIC), None)
 
     def send(self, step: GroupsStep) -> str:
         before, after = step.before, step.after
@@ -63,7 +70,8 @@ class HeartbeatingConsumers(Consumers):
         if step.with_last:
             self._more_topics[step.consumer] = self._more_topics.get(step.consumer, 0) + 1
         answer = self._heartbeat(before, step.consumer, own.epoch)
-        code, epoch, given = answer["ErrorCode"], answer["MemberEpoch"], self._assigned(answer["Assignment"])
+        code, given = answer["ErrorCode"], self._assigned(answer["Assignment"])
+        epoch = answer["MemberEpoch"] - self.first_epoch
         told = "" if code else f", epoch {epoch}, assignment {'-' if given is None else sorted(given)}"
         self.did.append(f"the response has {error(code)}{told}")
         if refuses(before, step.consumer):
@@ -109,8 +117,9 @@ class HeartbeatingConsumers(Consumers):
         members = {}
         for each in found["Members"]:
             own, target = (self._assigned(each[name]) or frozenset() for name in ("Assignment", "TargetAssignment"))
-            members[each["MemberId"]] = member_text(each["MemberEpoch"], own, target)
-        text = group_text(found["GroupState"].capitalize(), found["GroupEpoch"], found["AssignmentEpoch"])
+            members[each["MemberId"]] = member_text(each["MemberEpoch"] - self.first_epoch, own, target)
+        epochs = [found[name] - self.first_epoch for name in ("GroupEpoch", "AssignmentEpoch")]
+        text = group_text(found["GroupState"].capitalize(), *epochs)
         return text, self._known(members, state)
 
     def _heartbeat(self, state: ConsumerGroup, consumer: int, epoch: int) -> dict[str, Any]:
@@ -119,6 +128,8 @@ class HeartbeatingConsumers(Consumers):
             self._ids[own.member_id] = str(uuid.uuid4())  # KIP-1082
         report = report_of(own) if epoch != _LEAVES else None
         body: dict[str, Any] = {"GroupId": GROUP, "MemberId": self._ids[own.member_id], "MemberEpoch": epoch}
+        if epoch > JOINING:
+            body["MemberEpoch"] += self.first_epoch
         if epoch == JOINING:
             body["RebalanceTimeoutMs"] = int(self._timeouts.rebalance * 1000)
         if epoch != _LEAVES:

@@ -49,6 +49,7 @@ LONG_SECONDS = 240.0
 RETENTION_SECONDS = 60.0
 """The shortest `offsets.retention.minutes`."""
 
+_OFFSETS = "__consumer_offsets"
 _RETENTION = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"}
 
 
@@ -101,8 +102,16 @@ class GroupsDriver(BrokerDriver):
         until(self._is_ready, limit, "the broker does not become the coordinator")
 
     def _is_ready(self) -> bool:
-        """Find the coordinator, and ask it about the group. Both are refused until it has loaded its partition."""
+        """Find the coordinator, and ask it about the group. Both are refused until it has loaded its partition. With
+        KRaft, a broker that was restarted loads it twice: as leader of its last epoch, and again in the next one.
+        """
         try:
+            if self.cluster.release.kraft:
+                decided = self.cluster.cluster.controller_state(_OFFSETS, 0)
+                view = self._client.partition(BROKER, _OFFSETS)
+                if decided is None or view is None or view.leader_epoch != decided.leader_epoch:
+                    self._client.ask(BROKER, "FindCoordinator", {"Key": GROUP}, version=0)  # creates the topic
+                    return False
             if self._client.ask(BROKER, "FindCoordinator", {"Key": GROUP}, version=0)["ErrorCode"]:
                 return False
             self._consumers.described(self.plan.start)
@@ -137,8 +146,11 @@ class GroupsDriver(BrokerDriver):
     def _observed(self, state: AnyGroup) -> ObservedGroup:
         """Observe the broker, and send the heartbeats that change nothing in the given state of the model."""
         time.sleep(OBSERVED_AGAIN_SECONDS)
-        group, members = self._consumers.described(state)
-        committed = self._consumers.committed(len(state.offsets.committed)) if state.offsets.committed else ()
+        try:
+            group, members = self._consumers.described(state)
+            committed = self._consumers.committed(len(state.offsets.committed)) if state.offsets.committed else ()
+        except Refused as refused:
+            return ObservedGroup(f"not known: {refused}", ())
         return ObservedGroup(group, members, self._consumers.renew(state), committed)
 
     def attempt(self, step: GroupsStep) -> Attempt:

@@ -66,13 +66,14 @@ def observed_state(state: AnyGroup) -> ObservedGroup:
     """Return the observable part of a model state."""
     committed = state.offsets.committed
     if isinstance(state, ConsumerGroup):
-        group = state.group
-        described = [
-            (m.member_id, member_text(m.epoch, m.assigned, group.target_of(m.member_id))) for m in group.members
-        ]
-        return ObservedGroup(
-            group_text(group_state(state), group.epoch, group.target_epoch), tuple(described), (), committed
+        group, since = state.group, state.protocol.commits_since
+        # with KIP-1251 (4.3), partitions that a member has not revoked yet are described, too
+        described = (
+            (m.member_id, member_text(m.epoch, m.held if since else m.assigned, group.target_of(m.member_id)))
+            for m in group.members
         )
+        text = group_text(group_state(state), group.epoch, group.target_epoch)
+        return ObservedGroup(text, tuple(described), (), committed)
     group_of = state.group
     stable = group_of.state == STABLE
     members = [(m.member_id, partitions(m.assignment) if stable else "-") for m in group_of.members]

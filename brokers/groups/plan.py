@@ -43,7 +43,7 @@ class Operation(enum.Enum):
     READ = "fetch the record"
 
 
-_OPERATIONS = {
+OPERATIONS = {
     "send_join": Operation.SEND,
     "send_sync": Operation.SEND,
     "send_heartbeat": Operation.SEND,
@@ -71,7 +71,7 @@ _OPERATIONS = {
     "read_record": Operation.READ,
 }
 
-_UNMADE = {
+UNMADE = {
     "lose_commit": "the former coordinator resigns as soon as it begins to follow, and no frame lies between",
 }
 
@@ -233,6 +233,6 @@ def _is_heartbeat_of_member(step: TraceStep[AnyGroup]) -> bool:
 
 
 def _operation(number: int, name: str) -> Operation:
-    if name not in _OPERATIONS:
-        raise NotExecutable(number, _UNMADE[name])
-    return _OPERATIONS[name]
+    if name not in OPERATIONS:
+        raise NotExecutable(number, UNMADE[name])
+    return OPERATIONS[name]

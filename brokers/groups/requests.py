@@ -37,10 +37,12 @@ class Consumers(abc.ABC):
 
     Attributes:
         did: a list to which a line is added for each operation and observation.
+        first_epoch: the epoch of a new group. The model's is 0, as the generation of a classic group.
     """
 
     def __init__(self, client: Client, release: BrokerRelease, timeouts: Timeouts, wait: float) -> None:
         self.did: list[str] = []
+        self.first_epoch = 0
         self._client, self._release, self._timeouts, self._wait = client, release, timeouts, wait
         self._ids = {NONE: ""}
 
@@ -100,7 +102,7 @@ class Consumers(abc.ABC):
         body = {
             "GroupId": GROUP,
             "MemberId": self._ids[commit.member_id],
-            "GenerationIdOrMemberEpoch": commit.epoch,
+            "GenerationIdOrMemberEpoch": commit.epoch + self.first_epoch,
             "Topics": [{"Name": TOPIC, "Partitions": partitions}],
         }
         version = self._client.version(BROKER, "OffsetCommit")

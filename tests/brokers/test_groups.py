@@ -21,7 +21,7 @@ from leadline.brokers.groups.observed_state import (
     observed_state,
     sends_heartbeats,
 )
-from leadline.brokers.groups.plan import _OPERATIONS, _UNMADE, GroupsPlan, Operation, plan_of
+from leadline.brokers.groups.plan import OPERATIONS, UNMADE, GroupsPlan, Operation, plan_of
 from leadline.brokers.plans import AnyPlan
 from leadline.checker.action import ActionInstance
 from leadline.checker.errors import LeadlineError
@@ -65,7 +65,8 @@ def made(plan: AnyPlan) -> GroupsPlan:
 
 def taken(name: str, *steps: str, **bounds: Any) -> Trace[Any]:
     """The trace of the given steps, such as ``send_join 0``."""
-    spec: Spec[Any] = load_spec(name).with_bounds(bounds).with_properties([])
+    loaded: Any = load_spec(name)
+    spec: Spec[Any] = loaded.with_bounds(bounds).with_properties([])
     states, instances = [spec.initials()[0]], list[ActionInstance[Any]]()
     for step in steps:
         action, *values = step.split()
@@ -91,9 +92,9 @@ def test_every_ticket_is_planned_or_says_why_not(ticket: str) -> None:
 
 
 def test_every_action_has_an_operation_or_a_reason() -> None:
-    names = {action.name for action in (*ACTIONS, *CONSUMER_ACTIONS)}
-    assert names == _OPERATIONS.keys() | _UNMADE.keys()
-    assert not _OPERATIONS.keys() & _UNMADE.keys()
+    names = {action.name for action in ACTIONS} | {action.name for action in CONSUMER_ACTIONS}
+    assert names == OPERATIONS.keys() | UNMADE.keys()
+    assert not OPERATIONS.keys() & UNMADE.keys()
 
 
 def test_the_release_with_the_fix_goes_on_from_the_state_in_which_the_other_rests() -> None:
@@ -135,7 +136,7 @@ def test_only_time_outs_that_a_plan_waits_for_are_short() -> None:
 
 def test_the_broker_ends_a_join_phase_at_once() -> None:
     """Except for the first one. No other consumer can be given a member id between the last request and the end."""
-    plan = plan_of(taken("group/2.8", *REBALANCING, "send_heartbeat 0", "send_join 0", "end_join_phase"))
+    plan: Any = plan_of(taken("group/2.8", *REBALANCING, "send_heartbeat 0", "send_join 0", "end_join_phase"))
     assert [step.shown.group.state for step in plan.steps[1:4]] == [
         "PreparingRebalance",
         "CompletingRebalance",
