@@ -5,25 +5,25 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from leadline.brokers.groups.observed_state import (
-    REBALANCE_IN_PROGRESS,
-    UNKNOWN_MEMBER_ID,
-    AnyGroup,
-    error,
-    heartbeat_code,
-    refusal,
-    sends_heartbeats,
-)
+from leadline.brokers.conformance.groups.subscription import read_assignment
+from leadline.brokers.groups.observed_state import AnyGroup, heartbeat_code, refusal, sends_heartbeats
 from leadline.brokers.groups.plan import BROKER, GroupsStep
 from leadline.brokers.groups.requests import GROUP, TOPIC, Consumers, Timeouts, differs
 from leadline.brokers.pending import Pending, Refused
 from leadline.brokers.releases import BrokerRelease
+from leadline.model.group.classic.coordinator import claims_of
 from leadline.model.group.classic.drawing import partitions
 from leadline.model.group.classic.state import DOWN, EMPTY, JOINED, JOINING, REJOINING, SYNCING, Classic, Consumer
+from leadline.model.group.conformance.errors import (
+    MEMBER_ID_REQUIRED,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+    said,
+)
 from leadline.model.group.perturbed import NONE
 
-_MEMBER_ID_REQUIRED = 79
-_COUNT = struct.Struct(">i")
+_NUMBER = struct.Struct(">i")
+_NULL = _NUMBER.pack(-1)
 _NO_GROUP = "Dead"
 """The state of a group that the coordinator does not know."""
 
@@ -53,12 +53,12 @@ class ClassicConsumers(Consumers):
                 return self._sync(step, before, after)
             case "send_heartbeat":
                 code = self._heartbeat(before, step.consumer)
-                self.did.append(f"the heartbeat gets {error(code)}")
+                self.did.append(f"the heartbeat gets {said(code)}")
                 return differs(code, heartbeat_code(before, step.consumer))
             case _:
                 member_id = before.clients[step.consumer].member_id
                 code = self.ask("LeaveGroup", GroupId=GROUP, MemberId=self._ids[member_id])["ErrorCode"]
-                self.did.append(f"the response to LeaveGroup has {error(code)}")
+                self.did.append(f"the response to LeaveGroup has {said(code)}")
                 return differs(code, UNKNOWN_MEMBER_ID if before.group.member(member_id) is None else 0)
 
     def _join(self, step: GroupsStep, before: Classic, after: Classic) -> str:
@@ -70,7 +70,7 @@ class ClassicConsumers(Consumers):
             "MemberId": self._ids[was.member_id],
             "GroupInstanceId": _instance(before, step.consumer),
             "ProtocolType": "consumer",
-            "Protocols": [{"Name": "leadline", "Metadata": _subscription(now)}],
+            "Protocols": [_subscription(now, before)],
         }
         pending = self._sent("JoinGroup", body)
         if now.phase == JOINING:
@@ -79,11 +79,11 @@ class ClassicConsumers(Consumers):
             return self._joined(pending, after, step.consumer)
         answer = pending.result(self._wait)
         code = answer["ErrorCode"]
-        self.did.append(f"the response to JoinGroup has {error(code)}")
+        self.did.append(f"the response to JoinGroup has {said(code)}")
         is_given = was.member_id == NONE != now.member_id
         if is_given:
             self._ids[now.member_id] = answer["MemberId"]
-        return differs(code, _MEMBER_ID_REQUIRED if is_given else UNKNOWN_MEMBER_ID)
+        return differs(code, MEMBER_ID_REQUIRED if is_given else UNKNOWN_MEMBER_ID)
 
     def _waits(self, consumer: int, phase: str, pending: Pending[dict[str, Any]]) -> str:
         self._waiting[consumer] = (phase, pending)
@@ -95,7 +95,7 @@ class ClassicConsumers(Consumers):
         own, answer = state.clients[consumer], pending.result(self._wait)
         code, generation, leads = answer["ErrorCode"], answer["GenerationId"], answer["Leader"] == answer["MemberId"]
         self.did.append(
-            f"the response to JoinGroup of consumer {consumer} has {error(code)}, generation {generation}"
+            f"the response to JoinGroup of consumer {consumer} has {said(code)}, generation {generation}"
             f"{', and it leads' if leads else ''}"
         )
         if code:
@@ -121,7 +121,7 @@ class ClassicConsumers(Consumers):
         code = answer["ErrorCode"]
         given = frozenset() if code else _assigned(answer["Assignment"])
         self.did.append(
-            f"the response to SyncGroup of consumer {consumer} has {error(code)}"
+            f"the response to SyncGroup of consumer {consumer} has {said(code)}"
             f"{'' if code else f', partitions {partitions(given)}'}"
         )
         if code or expected:
@@ -189,25 +189,31 @@ def _milliseconds(seconds: float) -> str:
     return str(int(seconds * 1000))
 
 
-def _subscription(own: Consumer) -> bytes:
-    """Return the metadata of a member (ConsumerProtocolSubscription, version 0), with its claims as user data: the
-    coordinator only compares them.
+def _subscription(own: Consumer, state: Classic) -> dict[str, Any]:
+    """Return the assignor of a consumer and its subscription (ConsumerProtocolSubscription): of version 1, with the
+    partitions that it claims, or 2, also with the generation in which it got them (KAFKA-12984).
     """
-    claims = f"{sorted(own.owned)} since {own.owned_since}".encode()
-    return b"\0\0" + _COUNT.pack(1) + _topic() + _COUNT.pack(len(claims)) + claims
+    claims, since = claims_of(state, own)
+    has_generation = state.protocol.claims_have_generations
+    data = struct.pack(">hi", 2 if has_generation else 1, 1) + _name(TOPIC) + _NULL + _partitions(claims)
+    assignor = "cooperative-sticky" if state.bounds.cooperative else "range"
+    return {"Name": assignor, "Metadata": data + (_NUMBER.pack(since) if has_generation else b"")}
 
 
 def _assignment(given: frozenset[int]) -> bytes:
     """Return the assignment of a member (ConsumerProtocolAssignment, version 0)."""
-    numbers = b"".join(_COUNT.pack(each) for each in sorted(given))
-    return b"\0\0" + _COUNT.pack(1) + _topic() + _COUNT.pack(len(given)) + numbers + _COUNT.pack(-1)
+    return b"\0\0" + _partitions(given) + _NULL
 
 
 def _assigned(data: bytes) -> frozenset[int]:
     """Return the partitions of an assignment. This is the inverse of `_assignment`."""
-    numbers = data[len(_assignment(frozenset())) - _COUNT.size : -_COUNT.size]
-    return frozenset(number for (number,) in _COUNT.iter_unpack(numbers))
+    return frozenset(number for _, number in read_assignment(data))
 
 
-def _topic() -> bytes:
-    return struct.pack(">h", len(TOPIC)) + TOPIC.encode("ascii")
+def _partitions(owned: frozenset[int]) -> bytes:
+    numbers = b"".join(map(_NUMBER.pack, sorted(owned)))
+    return _NUMBER.pack(1) + _name(TOPIC) + _NUMBER.pack(len(owned)) + numbers if owned else _NUMBER.pack(0)
+
+
+def _name(name: str) -> bytes:
+    return struct.pack(">h", len(name)) + name.encode("ascii")

@@ -6,22 +6,25 @@ import uuid
 from typing import Any
 
 from leadline.brokers.driver.waiting import until
-from leadline.brokers.groups.observed_state import (
-    FENCED_MEMBER_EPOCH,
-    UNKNOWN_MEMBER_ID,
-    AnyGroup,
-    error,
-    group_text,
-    member_text,
-)
+from leadline.brokers.groups.observed_state import FENCED_INSTANCE_ID, AnyGroup, group_text, member_text
 from leadline.brokers.groups.plan import BROKER, GroupsStep
 from leadline.brokers.groups.requests import GROUP, TOPIC, Consumers, Timeouts, differs
 from leadline.brokers.pending import Refused
 from leadline.brokers.releases import BrokerRelease
+from leadline.model.group.conformance.errors import FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID, said
+from leadline.model.group.consumer import coordinator as errors
 from leadline.model.group.consumer.coordinator import heartbeat, refuses, report_of
-from leadline.model.group.consumer.state import JOINING, ConsumerGroup
+from leadline.model.group.consumer.state import JOINING, LEFT, ConsumerGroup
 
 _LEAVES = -1
+_CODES = {
+    "": 0,
+    errors.UNKNOWN_MEMBER_ID: UNKNOWN_MEMBER_ID,
+    errors.FENCED_MEMBER_EPOCH: FENCED_MEMBER_EPOCH,
+    errors.FENCED_INSTANCE_ID: FENCED_INSTANCE_ID,
+    errors.UNRELEASED_INSTANCE_ID: 111,
+}
+_INVALID_REQUEST = 42
 _GROUP_ID_NOT_FOUND = 69
 _WITH_TOPIC_IDS = 12
 """A version of Metadata (KIP-516)."""
@@ -64,21 +67,26 @@ class HeartbeatingConsumers(Consumers):
         assert isinstance(after, ConsumerGroup)
         own = before.clients[step.consumer]
         if step.instance.action.name == "leave":
-            code = self._heartbeat(before, step.consumer, _LEAVES)["ErrorCode"]
-            self.did.append(f"the response to the heartbeat with epoch {_LEAVES} has {error(code)}")
-            return differs(code, 0 if before.group.member(own.member_id) else UNKNOWN_MEMBER_ID)
+            return self._leave(before, step.consumer)
         if step.with_last:
             self._more_topics[step.consumer] = self._more_topics.get(step.consumer, 0) + 1
         answer = self._heartbeat(before, step.consumer, own.epoch)
         code, given = answer["ErrorCode"], self._assigned(answer["Assignment"])
-        epoch = answer["MemberEpoch"] - self.first_epoch
+        epoch = self._epoch(answer["MemberEpoch"])
         told = "" if code else f", epoch {epoch}, assignment {'-' if given is None else sorted(given)}"
-        self.did.append(f"the response has {error(code)}{told}")
-        if refuses(before, step.consumer):
-            return differs(code, FENCED_MEMBER_EPOCH if before.group.member(own.member_id) else UNKNOWN_MEMBER_ID)
-        if code:
-            return differs(code, 0)
+        self.did.append(f"the response has {said(code)}{told}")
+        if code or refuses(before, step.consumer):
+            return differs(code, _CODES[refuses(before, step.consumer)])
         return self._compared(answer["MemberId"], epoch, given, step, after)
+
+    def _leave(self, state: ConsumerGroup, consumer: int) -> str:
+        epoch = LEFT if state.bounds.static else _LEAVES
+        code = self._heartbeat(state, consumer, epoch)["ErrorCode"]
+        self.did.append(f"the response to the heartbeat with epoch {epoch} has {said(code)}")
+        if state.bounds.static and not state.protocol.sends_instance:
+            return differs(code, _INVALID_REQUEST)
+        refused = state.group.member(state.clients[consumer].member_id) is None
+        return differs(code, UNKNOWN_MEMBER_ID if refused else 0)
 
     def _compared(
         self, real: str, epoch: int, given: frozenset[int] | None, step: GroupsStep, after: ConsumerGroup
@@ -102,7 +110,7 @@ class HeartbeatingConsumers(Consumers):
         assert isinstance(state, ConsumerGroup)
         for consumer, own in enumerate(state.clients):
             member = state.group.member(own.member_id)
-            if member is None or not state.may_send(consumer) or refuses(state, consumer):
+            if member is None or not state.may_send(consumer) or refuses(state, consumer) != "":
                 continue
             if [*heartbeat(state, consumer)] == [state]:
                 self._heartbeat(state, consumer, own.epoch)
@@ -117,22 +125,28 @@ class HeartbeatingConsumers(Consumers):
         members = {}
         for each in found["Members"]:
             own, target = (self._assigned(each[name]) or frozenset() for name in ("Assignment", "TargetAssignment"))
-            members[each["MemberId"]] = member_text(each["MemberEpoch"] - self.first_epoch, own, target)
+            members[each["MemberId"]] = member_text(self._epoch(each["MemberEpoch"]), own, target)
         epochs = [found[name] - self.first_epoch for name in ("GroupEpoch", "AssignmentEpoch")]
         text = group_text(found["GroupState"].capitalize(), *epochs)
         return text, self._known(members, state)
+
+    def _epoch(self, epoch: int) -> int:
+        """Return the model's epoch for a real one. That of a static member that has left is the same."""
+        return epoch - self.first_epoch if epoch > JOINING else epoch
 
     def _heartbeat(self, state: ConsumerGroup, consumer: int, epoch: int) -> dict[str, Any]:
         own = state.clients[consumer]
         if own.member_id not in self._ids:
             self._ids[own.member_id] = str(uuid.uuid4())  # KIP-1082
-        report = report_of(own) if epoch != _LEAVES else None
+        report = report_of(own) if epoch >= JOINING else None
         body: dict[str, Any] = {"GroupId": GROUP, "MemberId": self._ids[own.member_id], "MemberEpoch": epoch}
         if epoch > JOINING:
             body["MemberEpoch"] += self.first_epoch
         if epoch == JOINING:
             body["RebalanceTimeoutMs"] = int(self._timeouts.rebalance * 1000)
-        if epoch != _LEAVES:
+        if state.bounds.static and (epoch == JOINING or state.protocol.sends_instance):
+            body["InstanceId"] = f"instance-{state.instance_of(consumer)}"
+        if epoch >= JOINING:
             more = range(self._more_topics.get(consumer, 0))
             body["SubscribedTopicNames"] = [TOPIC, *(f"none-{each}" for each in more)]
         if report is not None:

@@ -23,7 +23,6 @@ from leadline.brokers.groups.observed_state import (
     ObservedGroup,
     commit_code,
     differences,
-    error,
     observed_state,
 )
 from leadline.brokers.groups.plan import BROKER, GroupsPlan, GroupsStep, Operation
@@ -33,6 +32,7 @@ from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.timeout_scale import timeout_scale
 from leadline.brokers.traffic import Hold
+from leadline.model.group.conformance.errors import said
 from leadline.model.group.consumer.state import ConsumerGroup
 
 READY_SECONDS = 60.0
@@ -94,8 +94,8 @@ class GroupsDriver(BrokerDriver):
             self._client.create_topic(BROKER, TOPIC, [[BROKER]] * self.plan.start.bounds.partitions)
             self._consumers.prepare()
             self._wait_for_coordinator()
-        except (StepFailed, Refused, Unanswered) as error_:
-            raise BrokerError(f"cannot start the replay: {error_}") from error_
+        except (StepFailed, Refused, Unanswered) as error:
+            raise BrokerError(f"cannot start the replay: {error}") from error
 
     def _wait_for_coordinator(self) -> None:
         limit = READY_SECONDS * self.cluster.timeout_scale
@@ -249,7 +249,7 @@ class GroupsDriver(BrokerDriver):
 
     def _committed(self, pending: Pending[int], expected: int) -> str:
         code = pending.result(self._limit)
-        self._did.append(f"the response to OffsetCommit has {error(code)}")
+        self._did.append(f"the response to OffsetCommit has {said(code)}")
         return differs(code, expected)
 
     def _write(self, step: GroupsStep) -> str:

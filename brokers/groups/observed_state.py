@@ -9,13 +9,19 @@ import attrs
 
 from leadline.model.group.classic.drawing import COORDINATOR, consumer_row, number, partition_row, partitions
 from leadline.model.group.classic.state import COMPLETING, DOWN, JOINING, MUTE, PREPARING, STABLE, Classic
+from leadline.model.group.conformance.errors import (
+    ILLEGAL_GENERATION,
+    REBALANCE_IN_PROGRESS,
+    STALE_MEMBER_EPOCH,
+    UNKNOWN_MEMBER_ID,
+    said,
+)
 from leadline.model.group.consumer.drawing import group_state
 from leadline.model.group.consumer.state import ConsumerGroup
 from leadline.model.group.perturbed import NONE, PAUSED, Commit
 
-ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID = 22, 25, 27, 82
-FENCED_MEMBER_EPOCH, STALE_MEMBER_EPOCH = 110, 113
-"""Error codes of Kafka's protocol."""
+FENCED_INSTANCE_ID = 82
+"""The error code for a static member that another one has replaced."""
 
 AnyGroup = Classic | ConsumerGroup
 
@@ -41,7 +47,7 @@ class ObservedGroup:
     def columns(self) -> dict[str, str]:
         """The observed state as text for each row in the drawing of a state, keyed by the name of the row."""
         rows = {COORDINATOR: f"{self.group}, members {self.text}"}
-        rows |= {consumer_row(consumer): f"heartbeats: {error(code)}" for consumer, code in self.codes}
+        rows |= {consumer_row(consumer): f"heartbeats: {said(code)}" for consumer, code in self.codes}
         return rows | {partition_row(n): f"committed {number(offset)}" for n, offset in enumerate(self.committed)}
 
     @property
@@ -55,11 +61,6 @@ class ObservedGroup:
         members = [{"member": member, "described": text} for member, text in self.members]
         codes = [{"consumer": consumer, "error": code} for consumer, code in self.codes]
         return {"group": self.group, "members": members, "heartbeats": codes, "committed": [*self.committed]}
-
-
-def error(code: int) -> str:
-    """Return an error code as text."""
-    return f"error {code}" if code else "no error"
 
 
 def observed_state(state: AnyGroup) -> ObservedGroup:
@@ -143,6 +144,6 @@ def _differences(model: ObservedGroup, real: ObservedGroup) -> Iterator[str]:
     expected = dict(model.codes)
     for consumer, code in real.codes:
         if code != expected.get(consumer):
-            yield f"a heartbeat of consumer {consumer} gets {error(code)}; in the model: {error(expected[consumer])}"
+            yield f"a heartbeat of consumer {consumer} gets {said(code)}; in the model: {said(expected[consumer])}"
     if model.committed != real.committed:
         yield f"the committed offsets are {[*real.committed]}; in the model: {[*model.committed]}"

@@ -8,10 +8,11 @@ from typing import Any
 import attrs
 
 from leadline.brokers.client import Client
-from leadline.brokers.groups.observed_state import AnyGroup, error
+from leadline.brokers.groups.observed_state import AnyGroup
 from leadline.brokers.groups.plan import BROKER, GroupsStep
 from leadline.brokers.pending import Pending, Refused
 from leadline.brokers.releases import BrokerRelease
+from leadline.model.group.conformance.errors import said
 from leadline.model.group.perturbed import NONE, Commit
 
 GROUP, TOPIC = "g", "t"
@@ -138,7 +139,7 @@ class Consumers(abc.ABC):
 
 def differs(code: int, expected: int) -> str:
     """Return how the error code of a response differs from the model, or an empty string."""
-    return "" if code == expected else f"the response has {error(code)}; in the model: {error(expected)}"
+    return "" if code == expected else f"the response has {said(code)}; in the model: {said(expected)}"
 
 
 def _committed(body: dict[str, Any]) -> int:

@@ -11,10 +11,6 @@ from leadline.brokers.errors import NotExecutable
 from leadline.brokers.groups.classic import _assigned, _assignment
 from leadline.brokers.groups.driver import LONG_SECONDS, SHORT, _timeouts
 from leadline.brokers.groups.observed_state import (
-    ILLEGAL_GENERATION,
-    REBALANCE_IN_PROGRESS,
-    STALE_MEMBER_EPOCH,
-    UNKNOWN_MEMBER_ID,
     commit_code,
     differences,
     heartbeat_code,
@@ -28,6 +24,12 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.model.group.classic.actions import ACTIONS
+from leadline.model.group.conformance.errors import (
+    ILLEGAL_GENERATION,
+    REBALANCE_IN_PROGRESS,
+    STALE_MEMBER_EPOCH,
+    UNKNOWN_MEMBER_ID,
+)
 from leadline.model.group.consumer.actions import ACTIONS as CONSUMER_ACTIONS
 from leadline.model.group.perturbed import Commit
 from leadline.reports.kafka.broker_runs.counterexamples import counterexample
@@ -189,7 +191,7 @@ def test_error_codes_are_those_of_the_coordinator() -> None:
         ({"group": "Empty"}, "the group is Empty; in the model: Stable"),
         ({"members": ((0, "1"),)}, "the members are m0 1; in the model: m0 0 1"),
         ({"members": ((0, "0 1"), (-1, "-"))}, "the members are m0 0 1; m- -; in the model: m0 0 1"),
-        ({"codes": ((0, 25),)}, "a heartbeat of consumer 0 gets error 25; in the model: no error"),
+        ({"codes": ((0, 25),)}, "a heartbeat of consumer 0 gets UNKNOWN_MEMBER_ID; in the model: no error"),
         ({"committed": (1,)}, "the committed offsets are [1]; in the model: []"),
     ],
 )
