@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import time
@@ -43,6 +44,11 @@ class Pending(Generic[T]):
 
     def __init__(self, connection: socket.socket, read: Callable[[bytes], T], what: str) -> None:
         self._connection, self._read, self._what = connection, read, what
+
+    @property
+    def arrived(self) -> bool:
+        """Whether a response has arrived, or the connection was closed."""
+        return bool(select.select([self._connection], [], [], 0)[0])
 
     def result(self, timeout: float) -> T:
         """Wait for the response, and return the result.

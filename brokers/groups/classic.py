@@ -14,12 +14,7 @@ from leadline.brokers.releases import BrokerRelease
 from leadline.model.group.classic.coordinator import claims_of
 from leadline.model.group.classic.drawing import partitions
 from leadline.model.group.classic.state import DOWN, EMPTY, JOINED, JOINING, REJOINING, SYNCING, Classic, Consumer
-from leadline.model.group.conformance.errors import (
-    MEMBER_ID_REQUIRED,
-    REBALANCE_IN_PROGRESS,
-    UNKNOWN_MEMBER_ID,
-    said,
-)
+from leadline.model.group.conformance.errors import MEMBER_ID_REQUIRED, REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, said
 from leadline.model.group.perturbed import NONE
 
 _NUMBER = struct.Struct(">i")
@@ -37,7 +32,7 @@ class ClassicConsumers(Consumers):
 
     @staticmethod
     def settings(release: BrokerRelease, timeouts: Timeouts) -> dict[str, str]:
-        return {"group.initial.rebalance.delay.ms": _milliseconds(timeouts.first_join)}
+        return {"group.initial.rebalance.delay.ms": str(int(timeouts.first_join * 1000))}
 
     def prepare(self) -> None:
         pass
@@ -57,17 +52,16 @@ class ClassicConsumers(Consumers):
                 return differs(code, heartbeat_code(before, step.consumer))
             case _:
                 member_id = before.clients[step.consumer].member_id
-                code = self.ask("LeaveGroup", GroupId=GROUP, MemberId=self._ids[member_id])["ErrorCode"]
+                code = self.ask("LeaveGroup", GroupId=GROUP, MemberId=self.ids[member_id])["ErrorCode"]
                 self.did.append(f"the response to LeaveGroup has {said(code)}")
                 return differs(code, UNKNOWN_MEMBER_ID if before.group.member(member_id) is None else 0)
 
     def _join(self, step: GroupsStep, before: Classic, after: Classic) -> str:
         was, now = before.clients[step.consumer], after.clients[step.consumer]
-        milliseconds = [int(each * 1000) for each in (self._timeouts.session, self._timeouts.rebalance)]
         body = {
-            "SessionTimeoutMs": milliseconds[0],
-            "RebalanceTimeoutMs": milliseconds[1],
-            "MemberId": self._ids[was.member_id],
+            "SessionTimeoutMs": int(self._timeouts.session * 1000),
+            "RebalanceTimeoutMs": int(self._timeouts.rebalance * 1000),
+            "MemberId": self.ids[was.member_id],
             "GroupInstanceId": _instance(before, step.consumer),
             "ProtocolType": "consumer",
             "Protocols": [_subscription(now, before)],
@@ -82,7 +76,7 @@ class ClassicConsumers(Consumers):
         self.did.append(f"the response to JoinGroup has {said(code)}")
         is_given = was.member_id == NONE != now.member_id
         if is_given:
-            self._ids[now.member_id] = answer["MemberId"]
+            self.ids[now.member_id] = answer["MemberId"]
         return differs(code, MEMBER_ID_REQUIRED if is_given else UNKNOWN_MEMBER_ID)
 
     def _waits(self, consumer: int, phase: str, pending: Pending[dict[str, Any]]) -> str:
@@ -100,7 +94,7 @@ class ClassicConsumers(Consumers):
         )
         if code:
             return differs(code, 0)
-        self._ids[own.member_id] = answer["MemberId"]
+        self.ids[own.member_id] = answer["MemberId"]
         if generation != own.generation:
             return f"consumer {consumer} gets generation {generation}; in the model: {own.generation}"
         if leads != bool(own.plan):
@@ -109,7 +103,7 @@ class ClassicConsumers(Consumers):
 
     def _sync(self, step: GroupsStep, before: Classic, after: Classic) -> str:
         own = before.clients[step.consumer]
-        plan = [{"MemberId": self._ids[each], "Assignment": _assignment(given)} for each, given in own.plan]
+        plan = [{"MemberId": self.ids[each], "Assignment": _assignment(given)} for each, given in own.plan]
         pending = self._sent("SyncGroup", {**self._own(before, step.consumer), "Assignments": plan})
         if after.clients[step.consumer].phase == SYNCING:
             return self._waits(step.consumer, SYNCING, pending)
@@ -139,6 +133,7 @@ class ClassicConsumers(Consumers):
         for consumer, (waits, pending) in [*self._waiting.items()]:
             now = state.clients[consumer].phase
             if now == waits:
+                found.append(f"consumer {consumer} gets a response, for which it waits in the model" * pending.arrived)
                 continue
             del self._waiting[consumer]
             if waits == JOINING and now == JOINED:
@@ -171,7 +166,7 @@ class ClassicConsumers(Consumers):
     def _own(self, state: Classic, consumer: int) -> dict[str, Any]:
         own = state.clients[consumer]
         return {
-            "MemberId": self._ids[own.member_id],
+            "MemberId": self.ids[own.member_id],
             "GenerationId": own.generation,
             "GroupInstanceId": _instance(state, consumer),
         }
@@ -183,10 +178,6 @@ class ClassicConsumers(Consumers):
 
 def _instance(state: Classic, consumer: int) -> str | None:
     return f"consumer-{consumer}" if state.bounds.static else None
-
-
-def _milliseconds(seconds: float) -> str:
-    return str(int(seconds * 1000))
 
 
 def _subscription(own: Consumer, state: Classic) -> dict[str, Any]:

@@ -93,8 +93,8 @@ class HeartbeatingConsumers(Consumers):
     ) -> str:
         """Return how a response without an error differs from the model's member, or an empty string."""
         mine = [each for each in after.group.members if after.client_of(each.member_id) == step.consumer]
-        member = next(each for each in mine if self._ids.get(each.member_id, real) == real)
-        self._ids[member.member_id] = real
+        member = next(each for each in mine if self.ids.get(each.member_id, real) == real)
+        self.ids[member.member_id] = real
         if epoch != member.epoch:
             return f"consumer {step.consumer} gets epoch {epoch}; in the model: {member.epoch}"
         if given is not None and given != member.assigned:
@@ -108,13 +108,10 @@ class HeartbeatingConsumers(Consumers):
 
     def renew(self, state: AnyGroup) -> tuple[tuple[int, int], ...]:
         assert isinstance(state, ConsumerGroup)
-        for consumer, own in enumerate(state.clients):
-            member = state.group.member(own.member_id)
-            if member is None or not state.may_send(consumer) or refuses(state, consumer) != "":
-                continue
-            if [*heartbeat(state, consumer)] == [state]:
-                self._heartbeat(state, consumer, own.epoch)
-        return ()
+        sending = [each for each in range(len(state.clients)) if state.may_send(each) and state.has_joined(each)]
+        neutral = [each for each in sending if [*heartbeat(state, each)] == [state]]
+        codes = [self._heartbeat(state, each, state.clients[each].epoch)["ErrorCode"] for each in neutral]
+        return tuple((consumer, code) for consumer, code in zip(neutral, codes, strict=True) if code)
 
     def described(self, state: AnyGroup) -> tuple[str, tuple[tuple[int, str], ...]]:
         (found,) = self.ask("ConsumerGroupDescribe", GroupIds=[GROUP])["Groups"]
@@ -136,10 +133,10 @@ class HeartbeatingConsumers(Consumers):
 
     def _heartbeat(self, state: ConsumerGroup, consumer: int, epoch: int) -> dict[str, Any]:
         own = state.clients[consumer]
-        if own.member_id not in self._ids:
-            self._ids[own.member_id] = str(uuid.uuid4())  # KIP-1082
+        if own.member_id not in self.ids:
+            self.ids[own.member_id] = str(uuid.uuid4())  # KIP-1082
         report = report_of(own) if epoch >= JOINING else None
-        body: dict[str, Any] = {"GroupId": GROUP, "MemberId": self._ids[own.member_id], "MemberEpoch": epoch}
+        body: dict[str, Any] = {"GroupId": GROUP, "MemberId": self.ids[own.member_id], "MemberEpoch": epoch}
         if epoch > JOINING:
             body["MemberEpoch"] += self.first_epoch
         if epoch == JOINING:
@@ -155,6 +152,5 @@ class HeartbeatingConsumers(Consumers):
         return self.ask("ConsumerGroupHeartbeat", **body)
 
     def _assigned(self, given: dict[str, Any] | None) -> frozenset[int] | None:
-        if given is None:
-            return None
-        return frozenset(number for each in given["TopicPartitions"] for number in each["Partitions"])
+        each = None if given is None else given["TopicPartitions"]
+        return None if each is None else frozenset(number for topic in each for number in topic["Partitions"])

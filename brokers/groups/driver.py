@@ -55,13 +55,10 @@ _RETENTION = {"offsets.retention.minutes": "1", "offsets.retention.check.interva
 
 def _timeouts(plan: GroupsPlan, scale: float) -> Timeouts:
     """Return the time-outs for a plan: short ones only if the plan waits for them, or for nothing to happen."""
-    is_short = {
-        "session": plan.rests or "expire_session" in plan.waits,
-        "rebalance": plan.rests or not plan.waits.isdisjoint(("time_out_join", "time_out_sync", "time_out_rebalance")),
-        "first_join": True,
-    }
-    short = attrs.asdict(SHORT)
-    return Timeouts(**{name: short[name] * scale if is_so else LONG_SECONDS for name, is_so in is_short.items()})
+    joins = plan.waits & {"time_out_join", "time_out_sync", "time_out_rebalance"}
+    session = SHORT.session * scale if plan.rests or "expire_session" in plan.waits else LONG_SECONDS
+    rebalance = SHORT.rebalance * scale if plan.rests or joins else LONG_SECONDS
+    return Timeouts(session, rebalance, SHORT.first_join * scale)
 
 
 class GroupsDriver(BrokerDriver):
@@ -106,14 +103,13 @@ class GroupsDriver(BrokerDriver):
         KRaft, a broker that was restarted loads it twice: as leader of its last epoch, and again in the next one.
         """
         try:
+            if self._client.ask(BROKER, "FindCoordinator", {"Key": GROUP}, version=0)["ErrorCode"]:
+                return False
             if self.cluster.release.kraft:
                 decided = self.cluster.cluster.controller_state(_OFFSETS, 0)
                 view = self._client.partition(BROKER, _OFFSETS)
                 if decided is None or view is None or view.leader_epoch != decided.leader_epoch:
-                    self._client.ask(BROKER, "FindCoordinator", {"Key": GROUP}, version=0)  # creates the topic
                     return False
-            if self._client.ask(BROKER, "FindCoordinator", {"Key": GROUP}, version=0)["ErrorCode"]:
-                return False
             self._consumers.described(self.plan.start)
         except (Refused, Unanswered):
             return False
@@ -161,12 +157,8 @@ class GroupsDriver(BrokerDriver):
 
     def _seconds(self, step: GroupsStep) -> float:
         """Return the time-out that a step waits for, in seconds."""
-        match step.instance.action.name:
-            case "expire_offsets":
-                return RETENTION_SECONDS
-            case "expire_session":
-                return self._timeouts.session
-        return self._timeouts.rebalance
+        others = {"expire_offsets": RETENTION_SECONDS, "expire_session": self._timeouts.session}
+        return others.get(step.instance.action.name, self._timeouts.rebalance)
 
     def _watched(self, state: AnyGroup, seconds: float) -> list[str]:
         """Watch the broker for some time. Return the first differences from the given state of the model."""
@@ -227,7 +219,7 @@ class GroupsDriver(BrokerDriver):
     def _hold_commit(self, step: GroupsStep) -> str:
         late = step.after.late
         assert late is not None
-        own = self._consumers.id_of(late.member_id)
+        own = self._consumers.ids[late.member_id]
         hold = self._proxy.hold(Rule("client", BROKER, "OffsetCommit", True, lambda body: body["MemberId"] == own))
         pending = self._consumers.send_commit(late)
         frame = hold.wait(timeout=self._limit)

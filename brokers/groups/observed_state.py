@@ -141,9 +141,9 @@ def _differences(model: ObservedGroup, real: ObservedGroup) -> Iterator[str]:
         yield f"the group is {real.group}; in the model: {model.group}"
     if model.members != real.members:
         yield f"the members are {real.text}; in the model: {model.text}"
-    expected = dict(model.codes)
     for consumer, code in real.codes:
-        if code != expected.get(consumer):
-            yield f"a heartbeat of consumer {consumer} gets {said(code)}; in the model: {said(expected[consumer])}"
+        expected = dict(model.codes).get(consumer, 0)
+        if code != expected:
+            yield f"a heartbeat of consumer {consumer} gets {said(code)}; in the model: {said(expected)}"
     if model.committed != real.committed:
         yield f"the committed offsets are {[*real.committed]}; in the model: {[*model.committed]}"

@@ -44,24 +44,12 @@ class Operation(enum.Enum):
 
 
 OPERATIONS = {
-    "send_join": Operation.SEND,
-    "send_sync": Operation.SEND,
-    "send_heartbeat": Operation.SEND,
-    "leave": Operation.SEND,
-    "end_join_phase": Operation.ITSELF,
-    "expire_session": Operation.WAIT,
-    "time_out_join": Operation.WAIT,
-    "time_out_sync": Operation.WAIT,
-    "time_out_rebalance": Operation.WAIT,
+    **dict.fromkeys(("send_join", "send_sync", "send_heartbeat", "leave"), Operation.SEND),
+    **dict.fromkeys(("restart", "resume", "crash", "pause", "mute", "rejoin"), Operation.OWN),
+    **dict.fromkeys(("begin_reconciliation", "end_reconciliation"), Operation.OWN),
+    **dict.fromkeys(("expire_session", "time_out_join", "time_out_sync", "time_out_rebalance"), Operation.WAIT),
     "expire_offsets": Operation.WAIT,
-    "restart": Operation.OWN,
-    "resume": Operation.OWN,
-    "crash": Operation.OWN,
-    "pause": Operation.OWN,
-    "mute": Operation.OWN,
-    "rejoin": Operation.OWN,
-    "begin_reconciliation": Operation.OWN,
-    "end_reconciliation": Operation.OWN,
+    "end_join_phase": Operation.ITSELF,
     "change_topics": Operation.WITH_NEXT,
     "fail_over": Operation.FAIL_OVER,
     "send_commit": Operation.HOLD_COMMIT,
@@ -71,9 +59,7 @@ OPERATIONS = {
     "read_record": Operation.READ,
 }
 
-UNMADE = {
-    "lose_commit": "the former coordinator resigns as soon as it begins to follow, and no frame lies between",
-}
+UNMADE = {"lose_commit": "the former coordinator resigns as soon as it begins to follow, and no frame lies between"}
 
 
 @attrs.frozen

@@ -13,6 +13,7 @@ from leadline.brokers.groups.plan import BROKER, GroupsStep
 from leadline.brokers.pending import Pending, Refused
 from leadline.brokers.releases import BrokerRelease
 from leadline.model.group.conformance.errors import said
+from leadline.model.group.offsets import NO_OFFSET
 from leadline.model.group.perturbed import NONE, Commit
 
 GROUP, TOPIC = "g", "t"
@@ -38,6 +39,7 @@ class Consumers(abc.ABC):
 
     Attributes:
         did: a list to which a line is added for each operation and observation.
+        ids: the real member ids, keyed by those of the model.
         first_epoch: the epoch of a new group. The model's is 0, as the generation of a classic group.
     """
 
@@ -45,7 +47,7 @@ class Consumers(abc.ABC):
         self.did: list[str] = []
         self.first_epoch = 0
         self._client, self._release, self._timeouts, self._wait = client, release, timeouts, wait
-        self._ids = {NONE: ""}
+        self.ids = {NONE: ""}
 
     @staticmethod
     @abc.abstractmethod
@@ -72,9 +74,11 @@ class Consumers(abc.ABC):
         """Read the responses that have waited for a step. Return a sentence for each difference from the model."""
         return []
 
+    @abc.abstractmethod
     def renew(self, state: AnyGroup) -> tuple[tuple[int, int], ...]:
-        """Send the heartbeats that change nothing. Return the error codes in the responses, keyed by consumer."""
-        return ()
+        """Send the heartbeats that change nothing. Return the error codes in the responses, keyed by consumer. With the
+        consumer protocol, only errors are returned.
+        """
 
     @abc.abstractmethod
     def described(self, state: AnyGroup) -> tuple[str, tuple[tuple[int, str], ...]]:
@@ -84,14 +88,10 @@ class Consumers(abc.ABC):
         """Send a request to the coordinator, and return the response."""
         return self._client.ask(BROKER, api, body)
 
-    def id_of(self, member_id: int) -> str:
-        """Return the real id of a member of the model, which is empty if there is none."""
-        return self._ids[member_id]
-
     def forget(self, state: AnyGroup) -> None:
         """Forget the member ids that nobody in the model knows any more, because the model uses them again."""
         known = {NONE} | state.known_ids()
-        self._ids = {member_id: real for member_id, real in self._ids.items() if member_id in known}
+        self.ids = {member_id: real for member_id, real in self.ids.items() if member_id in known}
 
     def send_commit(self, commit: Commit) -> Pending[int]:
         """Send an offset commit. The result is the error code in the response."""
@@ -102,7 +102,7 @@ class Consumers(abc.ABC):
         ]
         body = {
             "GroupId": GROUP,
-            "MemberId": self._ids[commit.member_id],
+            "MemberId": self.ids[commit.member_id],
             "GenerationIdOrMemberEpoch": commit.epoch + self.first_epoch,
             "Topics": [{"Name": TOPIC, "Partitions": partitions}],
         }
@@ -117,22 +117,23 @@ class Consumers(abc.ABC):
         """
         wanted = [{"Name": TOPIC, "PartitionIndexes": [*range(partitions)]}]
         found = self.ask("OffsetFetch", GroupId=GROUP, Topics=wanted)
-        offsets = {each["PartitionIndex"]: each for topic in found["Topics"] for each in topic["Partitions"]}
-        for each in (found, *offsets.values()):
+        told = [each for topic in found["Topics"] for each in topic["Partitions"]]
+        for each in (found, *told):
             if each.get("ErrorCode"):
                 raise Refused("OffsetFetch", each["ErrorCode"])
-        return tuple(offsets[number]["CommittedOffset"] if number in offsets else -1 for number in range(partitions))
+        offsets = {each["PartitionIndex"]: int(each["CommittedOffset"]) for each in told}
+        return tuple(offsets.get(number, NO_OFFSET) for number in range(partitions))
 
     def _known(self, described: dict[str, str], state: AnyGroup) -> tuple[tuple[int, str], ...]:
         """Return what the coordinator says of members, keyed by their real ids, with the ids of the model instead.
 
         A member that has not been told its id is recognised if it is the only one.
         """
-        ours = {real: member_id for member_id, real in self._ids.items()}
+        ours = {real: member_id for member_id, real in self.ids.items()}
         new = [real for real in described if real not in ours]
-        unknown = [member.member_id for member in state.group.members if member.member_id not in self._ids]
+        unknown = [member.member_id for member in state.group.members if member.member_id not in self.ids]
         if len(new) == len(unknown) == 1:
-            self._ids[unknown[0]] = new[0]
+            self.ids[unknown[0]] = new[0]
             ours[new[0]] = unknown[0]
         return tuple(sorted((ours.get(real, NONE), text) for real, text in described.items()))
 

@@ -51,14 +51,14 @@ def test_a_commit_across_a_rebalance(witness: str, error: str, tmp_path: Path) -
     assert made.steps[-1].did == (f"the response to OffsetCommit has {error}",)
 
 
-def walk(name: str, seed: int, steps: int) -> GroupsPlan:
+def walk(name: str, seed: int, steps: int, **settings: bool) -> GroupsPlan:
     """A random behaviour that a broker can make without waiting for a time-out, up to a number of steps.
 
     Two consumers share two partitions: otherwise, which one the coordinator's assignor gives more depends on their ids.
     """
     bounds = {"perturbations": 9, "crashes": 1, "leaves": 2, "failovers": 1, "delayed": 2, "rejoins": 2, "mutes": 0}
     loaded: Any = load_spec(name)
-    spec: Spec[AnyGroup] = loaded.with_bounds({**bounds, "records": 2}).with_properties([])
+    spec: Spec[AnyGroup] = loaded.with_bounds({**bounds, "records": 2, **settings}).with_properties([])
     chosen, trace = random.Random(seed), Trace[AnyGroup](spec, [spec.initials()[0]], [])
     possible = [each for each in spec.instances if OPERATIONS.get(each.action.name, Operation.WAIT) not in NOT_WALKED]
     while len(trace) <= steps:
