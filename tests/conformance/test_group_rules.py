@@ -300,6 +300,16 @@ def test_a_cooperative_consumer_claims_what_it_was_assigned(script: Script, owne
     assert script.conforms() == (owned in ((0, 1), ()))
 
 
+@pytest.mark.parametrize("owned", [(0,), (0, 1)])
+def test_a_consumer_that_has_lost_its_id_may_claim_what_it_had(script: Script, owned: tuple[int, ...]) -> None:
+    """Another connection may be that of the same consumer."""
+    script.alone()
+    empty: dict[str, Any] = {"ProtocolName": None, "Leader": "", "MemberId": "z", "Members": []}
+    number = script.ask_join("z", "", metadata=subscription(*owned, generation=1))
+    script.tell(number, ID_REQUIRED, GenerationId=-1, **empty)
+    assert script.conforms() == (owned == (0, 1))
+
+
 def test_static_members_are_refused_with_the_reason(script: Script) -> None:
     script.alone()
     for line in script.lines:

@@ -81,6 +81,23 @@ def test_the_command_says_which_releases_a_group_conforms_to(tmp_path: Path) -> 
     assert "conforms to group/2.8.1" in (tmp_path / "p.html").read_text()
 
 
+def test_a_group_that_cannot_be_followed_does_not_hide_the_others(tmp_path: Path) -> None:
+    lines = (RECORDINGS / "range-java-2.8.1.jsonl").read_text(encoding="utf-8").splitlines()
+    joins = {**json.loads(next(line for line in lines if '"JoinGroup"' in line)), "number": 900_000, "connection": 900}
+    joins["body"] = {**joins["body"], "GroupId": "connect", "Protocols": [{"Name": "sessioned", "Metadata": "?"}]}
+    last = {**json.loads(lines[-1]), "lines": len(lines) + 1}
+    joins |= {"time": last["time"], "arrived": last["time"], "passed": last["time"]}
+    text = "".join(f"{line}\n" for line in [*lines[:-1], json.dumps(joins), json.dumps(last)])
+    (tmp_path / "run.jsonl").write_text(text, encoding="utf-8")
+    run = call("conform", "run.jsonl", folder=tmp_path)
+    assert (run.code, run.err) == (0, "")
+    assert "the recording conforms to group/2.8.1" in run.out
+    assert "not checked: group connect (the metadata of a member is not a consumer's subscription" in run.out
+    run = call("conform", "run.jsonl", "--group", "connect", folder=tmp_path)
+    assert run.code == 2
+    assert "the metadata of a member is not a consumer's subscription" in run.err
+
+
 def test_a_rejection_says_what_the_coordinator_would_have_answered(tmp_path: Path) -> None:
     path = str(RECORDINGS / "consumer-java-4.3.0.jsonl")
     run = call("conform", path, "--spec", "group/4.1-consumer", folder=tmp_path)

@@ -8,9 +8,8 @@ from typing import Any
 from leadline.brokers.conformance.check import MOST_STEPS, Checked
 from leadline.brokers.conformance.groups import classic, consumer
 from leadline.brokers.conformance.groups.reading import CLASSIC, CONSUMER, GroupRecording
-from leadline.brokers.conformance.not_followed import expecting_the_format
+from leadline.brokers.conformance.not_followed import NotFollowed, expecting_the_format
 from leadline.checker.conformance import Limits, follow
-from leadline.checker.errors import LeadlineError
 from leadline.checker.support.messages import nearest
 from leadline.model.group.conformance import classic as classic_model
 from leadline.model.group.conformance import consumer as consumer_model
@@ -32,7 +31,7 @@ def column_for(read: GroupRecording, name: str) -> GroupColumn | None:
     """Return the column with a name, or of a published release, or None if it has none.
 
     Raises:
-        LeadlineError: if the name is that of a spec, such as ``group/2.8``, which does not exist.
+        NotFollowed: if the name is that of a spec, such as ``group/2.8``, which does not exist.
     """
     columns = columns_for(read)
     for each in columns:
@@ -40,7 +39,7 @@ def column_for(read: GroupRecording, name: str) -> GroupColumn | None:
             return each
     if "/" in name:
         names = [each.name for each in columns]
-        raise LeadlineError(
+        raise NotFollowed(
             f"{name!r} is not a release with the {read.protocol} protocol of group {read.group}{nearest(name, names)}: "
             f"choose from {', '.join(names)}"
         )

@@ -6,13 +6,13 @@ A connection belongs to one consumer. A consumer that sends its member id on ano
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import attrs
 
 from leadline.brokers.conformance.groups.reading import Exchange, GroupRecording
-from leadline.brokers.conformance.groups.subscription import NO_GENERATION
+from leadline.brokers.conformance.groups.subscription import NO_GENERATION, Subscription
 from leadline.brokers.conformance.groups.timing import Observed
 from leadline.checker.conformance import Observation
 from leadline.model.group.conformance import errors
@@ -67,7 +67,7 @@ def contradictions(read: GroupRecording) -> Iterator[Observed]:
             if chooses and names and not consumer.ids & {*names}:
                 consumer.ids.add(names[0])
                 by_id.setdefault(names[0], consumer)
-            why = _wrong(read, each, consumer, names)
+            why = _wrong(read, each, consumer, names, by_id.values())
         if why:
             at = each.request.arrived if is_request else each.ends
             yield _impossible(each, at, why)
@@ -129,13 +129,15 @@ def _learn(
 # --- what consumers send ----------------------------------------------------------------------------------------------
 
 
-def _wrong(read: GroupRecording, exchange: Exchange, consumer: _Consumer, names: list[str]) -> str:
+def _wrong(
+    read: GroupRecording, exchange: Exchange, consumer: _Consumer, names: list[str], others: Iterable[_Consumer]
+) -> str:
     """Return why a consumer cannot have sent a request, or an empty string."""
     api, generation = exchange.request.api, exchange.generation
     if names and names[0] not in consumer.ids:
         return f"this consumer was not given the member id {names[0]}"
     if api == "JoinGroup":
-        return _wrong_claims(read, exchange.body["Protocols"], consumer)
+        return _wrong_claims(read, exchange.body["Protocols"], consumer, others)
     if api == "ConsumerGroupHeartbeat":
         return _wrong_heartbeat(read, exchange, consumer)
     if api == "LeaveGroup" or not names:
@@ -154,20 +156,35 @@ def _wrong(read: GroupRecording, exchange: Exchange, consumer: _Consumer, names:
     return ""
 
 
-def _wrong_claims(read: GroupRecording, protocols: list[dict[str, Any]], consumer: _Consumer) -> str:
-    """Return why the partitions that a consumer says it owns when it joins are wrong, or an empty string. One that is
-    not cooperative has given up all.
+def _wrong_claims(
+    read: GroupRecording, protocols: list[dict[str, Any]], consumer: _Consumer, others: Iterable[_Consumer]
+) -> str:
+    """Return why the partitions that a consumer says it owns when it joins are wrong, or an empty string. One that has
+    lost its member id, and connects again, may be any of the others.
     """
     for each in protocols:
         subscription = read.subscription(each["Metadata"])
-        assigned = consumer.assigned[-1] if consumer.assigned else frozenset()
-        kept = read.of_topics(assigned, subscription.topics)
-        owned = read.number(subscription.owned)
-        if owned and owned != kept:
-            return f"it says that it owns {read.names(owned)}; it was assigned {read.names(assigned)}"
-        if subscription.generation not in (None, NO_GENERATION, consumer.assigned_in, *consumer.generations[-1:]):
-            return f"it says that it owns them since generation {subscription.generation}"
+        why = _unfounded(read, subscription, consumer)
+        if why and not consumer.ids:
+            same = next((other for other in others if not _unfounded(read, subscription, other)), None)
+            if same is not None:
+                consumer.assigned, consumer.assigned_in = same.assigned, same.assigned_in
+                consumer.generations = list(same.generations)
+                why = ""
+        if why:
+            return why
     consumer.sent = NO_GENERATION
+    return ""
+
+
+def _unfounded(read: GroupRecording, subscription: Subscription, consumer: _Consumer) -> str:
+    """Return why a consumer cannot say that it owns partitions, or an empty string. It may have given up all."""
+    assigned = consumer.assigned[-1] if consumer.assigned else frozenset()
+    owned = read.number(subscription.owned)
+    if owned and owned != read.of_topics(assigned, subscription.topics):
+        return f"it says that it owns {read.names(owned)}; it was assigned {read.names(assigned)}"
+    if subscription.generation not in (None, NO_GENERATION, consumer.assigned_in, *consumer.generations[-1:]):
+        return f"it says that it owns them since generation {subscription.generation}"
     return ""
 
 

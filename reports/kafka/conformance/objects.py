@@ -60,6 +60,7 @@ def conformance_object(report: WholeReport, origin: Origin) -> dict[str, Any]:
         if explained_by is None
         else [{"rule": rule, "value": value} for rule, value in explained_by],
         "groups": [_group(each) for each in report.groups],
+        "not_checked": list(report.unchecked),
         "seconds": round(sum(each.seconds for each in report.parts), 3),
     }
 

@@ -10,7 +10,7 @@ import attrs
 
 from leadline.brokers.conformance.groups.check import check_group, column_for, columns_for
 from leadline.brokers.conformance.groups.reading import GroupRecording, groups_of, read_group
-from leadline.brokers.conformance.not_followed import expecting_the_format
+from leadline.brokers.conformance.not_followed import NotFollowed, expecting_the_format
 from leadline.brokers.conformance.reading import partitions_of
 from leadline.brokers.recording import Recording, read_recording
 from leadline.checker.conformance import Limits
@@ -42,7 +42,7 @@ class WholeReport:
         path: the path of the recording.
         partition: the results for the partition, or None if it was not checked.
         groups: the results for each group.
-        unchecked: the partitions that were not checked because there are several.
+        unchecked: what was not checked, with the reasons: partitions of several, and groups that cannot be followed.
     """
 
     path: Path
@@ -71,7 +71,7 @@ class WholeReport:
             yield from _group_lines(each)
         if self.unchecked:
             yield ""
-            yield f"not checked: the partitions {', '.join(self.unchecked)}: pass --partition with one of them"
+            yield f"not checked: {', '.join(self.unchecked)}"
 
 
 def whole_report(
@@ -87,6 +87,7 @@ def whole_report(
 
     Raises:
         LeadlineError: see `conformance_report`; also if the group does not exist.
+        NotFollowed: if nothing can be followed.
     """
     recording = read_recording(path)
     of_groups = spec is not None and spec.startswith(GROUP_SPECS)
@@ -104,8 +105,18 @@ def whole_report(
     checked = None
     if wants_partition:
         checked = conformance_report(path, spec, partition, rules=rules, limits=limits, keeps_logs=draws)
-    reports = tuple(_group_report(recording, each, spec, limits) for each in groups if group in (None, each))
-    return WholeReport(path=path, partition=checked, groups=reports, unchecked=tuple(unchecked[1:] and unchecked))
+    found, refused = [], [f"partition {each} (pass --partition)" for each in unchecked[1:] and unchecked]
+    for each in groups:
+        if group in (None, each):
+            try:
+                found.append(_group_report(recording, each, spec, limits))
+            except NotFollowed as error:
+                if not (checked or len(groups) > 1) or group is not None:
+                    raise
+                refused.append(f"group {each} ({error})")
+    if not found and checked is None:
+        raise NotFollowed(f"{path}: nothing was checked: {'; '.join(refused)}")
+    return WholeReport(path=path, partition=checked, groups=tuple(found), unchecked=tuple(refused))
 
 
 def _group_report(recording: Recording, group: str, spec: str | None, limits: Limits) -> GroupReport:
