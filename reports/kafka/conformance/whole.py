@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attrs
 
+from leadline.brokers.conformance.check import Checked
 from leadline.brokers.conformance.groups.check import check_group, column_for, columns_for
 from leadline.brokers.conformance.groups.reading import GroupRecording, groups_of, read_group
 from leadline.brokers.conformance.not_followed import NotFollowed, expecting_the_format
@@ -126,10 +127,14 @@ def _group_report(recording: Recording, group: str, spec: str | None, limits: Li
     release = str(recording.about.get("release")).removesuffix("-zk").removesuffix("-kraft")
     column = column_for(read, spec or release)
     columns = columns_for(read) if spec is None or column is None else (column,)
-    results = {each.name: check_group(read, each, limits) for each in columns}
+    results: dict[str, Checked] = {}
+    for each in sorted(columns, key=lambda each: each is not column):  # all share a limit: own release first
+        results[each.name] = check_group(read, each, limits)
+        limits = attrs.evolve(limits, total=max(limits.total - results[each.name].conformance.explored, 0))
     own = None if column is None else results[column.name]
     seconds = time.monotonic() - begun
-    return GroupReport(path=recording.path, read=read, checked=tuple(results.values()), own=own, seconds=seconds)
+    checked = tuple(results[each.name] for each in columns)
+    return GroupReport(path=recording.path, read=read, checked=checked, own=own, seconds=seconds)
 
 
 def _group_lines(report: GroupReport) -> Iterator[str]:
