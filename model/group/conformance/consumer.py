@@ -21,7 +21,7 @@ from leadline.model.group.conformance import errors
 from leadline.model.group.consumer import bounds
 from leadline.model.group.consumer.coordinator import heartbeat, refuses, removed
 from leadline.model.group.consumer.protocols import Protocol, Report
-from leadline.model.group.consumer.state import Consumer, ConsumerGroup, Group, Member
+from leadline.model.group.consumer.state import Consumer, ConsumerGroup, Group, places
 from leadline.model.group.offsets import Offsets
 from leadline.model.group.perturbed import NONE, NOTHING, Commit
 
@@ -63,7 +63,7 @@ def beginning(clients: int, partitions: int, epoch: int, protocol: Protocol, kno
     return ConsumerGroup(
         late=None,
         spent=Spent(),
-        group=Group(epoch=epoch, target_epoch=epoch, target=nobody, partition_epochs=nobody),
+        group=Group(epoch, epoch, nobody, nobody, places(clients, partitions, protocol)),
         clients=(Consumer(),) * clients,
         offsets=Offsets(),
         protocol=protocol,
@@ -114,9 +114,8 @@ def beats(
         return
     group = state.group
     if member is None:
-        since = (NONE,) * state.bounds.partitions if state.protocol.commits_since else ()
-        members = tuple(sorted((*group.members, Member(client, since=since)), key=lambda each: each.member_id))
-        group = attrs.evolve(group, epoch=group.epoch + 1, members=members)
+        joined = attrs.evolve(group.places[client], present=True)
+        group = attrs.evolve(group.with_member(joined), epoch=group.epoch + 1)
     elif changes:
         group = attrs.evolve(group, epoch=group.epoch + 1)
     asked = asked.with_group(group)

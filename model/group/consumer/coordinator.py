@@ -40,9 +40,8 @@ def heartbeat(state: ConsumerGroup, client: int, answered: bool = True) -> Itera
         member = attrs.evolve(old, member_id=member_id, epoch=JOINING, previous=JOINING, target_epoch=NONE)
         group = _replaced(group, old, member, protocol.removes_replaced)
     elif member is None:
-        since = (NONE,) * state.bounds.partitions if protocol.commits_since else ()
-        member = Member(member_id, since=since)
-        group = attrs.evolve(group, epoch=group.epoch + 1, members=_sorted((*group.members, member)))
+        member = attrs.evolve(group.places[member_id], present=True)
+        group = attrs.evolve(group.with_member(member), epoch=group.epoch + 1)
     before = Member(member_id) if replaces else member
     for assigned in _assigned(state, group, again=replaces and protocol.recomputes_replaced):
         updated = protocol.reconciled(assigned, member, report, protocol)
@@ -99,16 +98,11 @@ def fenced(own: Consumer, forgets: bool = True) -> Consumer:
     return Consumer(member_id=own.member_id, owned=NOTHING if forgets else own.owned)
 
 
-def _sorted(members: tuple[Member, ...]) -> tuple[Member, ...]:
-    return tuple(sorted(members, key=lambda each: each.member_id))
-
-
 def _replaced(group: Group, old: Member, new: Member, removes: bool) -> Group:
     """Return the group after a consumer has taken over the assignment of a static member that has left (KIP-345)."""
-    others = tuple(each for each in group.members if each.member_id != old.member_id or not removes)
+    left = group.without(old) if removes else group
     return attrs.evolve(
-        group,
-        members=_sorted((*others, new)),
+        left.with_member(new),
         target=tuple(new.member_id if owner == old.member_id else owner for owner in group.target),
         partition_epochs=tuple(NONE if p in old.held else each for p, each in enumerate(group.partition_epochs)),
     )
@@ -125,7 +119,6 @@ def _assigned(state: ConsumerGroup, group: Group, again: bool) -> Iterator[Group
 
 def _with_member(state: ConsumerGroup, group: Group, member: Member, updated: Member) -> Group:
     """Return the group with a member replaced, and with the partition epochs that follow from it."""
-    members = tuple(updated if each.member_id == updated.member_id else each for each in group.members)
     epochs = list(group.partition_epochs)
     fields = ((member.assigned, updated.assigned), (member.revoking, updated.revoking))
     if not state.protocol.epochs_kept:  # each field for itself, one after the other: KAFKA-16147
@@ -137,7 +130,7 @@ def _with_member(state: ConsumerGroup, group: Group, member: Member, updated: Me
             epochs[partition] = NONE
         for partition in now:
             epochs[partition] = updated.epoch
-    return attrs.evolve(group, members=members, partition_epochs=tuple(epochs))
+    return attrs.evolve(group.with_member(updated), partition_epochs=tuple(epochs))
 
 
 def _answered(state: ConsumerGroup, client: int, member: Member, report: Report) -> Consumer:
@@ -178,9 +171,8 @@ def removed(state: ConsumerGroup, member_id: int) -> ConsumerGroup:
     member = group.member(member_id)
     held = NOTHING if member is None else member.held
     group = attrs.evolve(
-        group,
+        group if member is None else group.without(member),
         epoch=group.epoch + 1,
-        members=tuple(each for each in group.members if each.member_id != member_id),
         target=tuple(NONE if owner == member_id else owner for owner in group.target),
         partition_epochs=tuple(NONE if p in held else epoch for p, epoch in enumerate(group.partition_epochs)),
     )

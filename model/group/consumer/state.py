@@ -57,6 +57,7 @@ class Member:
         assigned: the partitions that it may own.
         revoking: the partitions that it must still revoke.
         since: for each partition, the epoch in which it was assigned, or `NONE`. Empty before KIP-1251.
+        present: whether the group has a member with this id.
     """
 
     member_id: int
@@ -66,6 +67,7 @@ class Member:
     assigned: frozenset[int] = NOTHING
     revoking: frozenset[int] = NOTHING
     since: tuple[int, ...] = ()
+    present: bool = True
 
     @property
     def held(self) -> frozenset[int]:
@@ -82,18 +84,34 @@ class Group:
         target_epoch: the group epoch for which the target assignment was computed.
         target: for each partition, the member id to which it shall be assigned, or `NONE`.
         partition_epochs: for each partition, the epoch of the member that holds it, or `NONE` if it is free.
-        members: the members, in the order of their ids.
+        places: for each member id, the member, which may not be present. So each member is a part of the state of its
+            own, which engines learn, and the number of parts does not change.
     """
 
     epoch: int = 0
     target_epoch: int = 0
     target: tuple[int, ...] = ()
     partition_epochs: tuple[int, ...] = ()
-    members: tuple[Member, ...] = ()
+    places: tuple[Member, ...] = component(each="member", default=())
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The members, in the order of their ids."""
+        return tuple(member for member in self.places if member.present)
 
     def member(self, member_id: int) -> Member | None:
         """Return the member with the given id, or None."""
-        return next((member for member in self.members if member.member_id == member_id), None)
+        found = self.places[member_id] if member_id != NONE else None
+        return found if found is not None and found.present else None
+
+    def with_member(self, member: Member) -> Group:
+        """Return the group with a member added or replaced."""
+        before, after = self.places[: member.member_id], self.places[member.member_id + 1 :]
+        return attrs.evolve(self, places=(*before, member, *after))
+
+    def without(self, member: Member) -> Group:
+        """Return the group without a member."""
+        return self.with_member(absent(member.member_id, member.since))
 
     def target_of(self, member_id: int) -> frozenset[int]:
         """Return the target assignment of a member."""
@@ -102,6 +120,11 @@ class Group:
     def is_free(self, partition: int) -> bool:
         """Return whether no member holds a partition, according to its epoch."""
         return self.partition_epochs[partition] == NONE
+
+
+def absent(member_id: int, since: tuple[int, ...]) -> Member:
+    """Return what is in the place of a member that is not in the group."""
+    return Member(member_id, since=(NONE,) * len(since), present=False)
 
 
 @attrs.frozen(cache_hash=True)
@@ -233,13 +256,22 @@ class ConsumerGroup(Perturbed[Consumer]):
         return self.clients[client].stopped not in (PAUSED, DOWN)
 
 
+def places(number: int, partitions: int, protocol: Protocol) -> tuple[Member, ...]:
+    """Return the places of the given number of member ids in a group that is empty."""
+    since = (NONE,) * partitions if protocol.commits_since else ()
+    return tuple(absent(member_id, since) for member_id in range(number))
+
+
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[ConsumerGroup]:
-    """Yield the initial state: the group is empty, and the consumers have not joined."""
+    """Yield the initial state: the group is empty, and the consumers have not joined. Of the member ids of a consumer,
+    one is its own, one may be in a late commit, and each perturbation may leave one behind in the group.
+    """
     nobody = (NONE,) * bounds.partitions
+    ids = bounds.clients * (2 + bounds.perturbations)
     state = ConsumerGroup(
         late=None,
         spent=Spent(),
-        group=Group(target=nobody, partition_epochs=nobody),
+        group=Group(target=nobody, partition_epochs=nobody, places=places(ids, bounds.partitions, protocol)),
         clients=(Consumer(positions=no_positions(bounds)),) * bounds.clients,
         offsets=first_offsets(bounds),
         protocol=protocol,
