@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 from leadline.brokers.driver.waiting import until
+from leadline.brokers.errors import BrokerError
 from leadline.brokers.groups.observed_state import FENCED_INSTANCE_ID, AnyGroup, group_text, member_text
 from leadline.brokers.groups.plan import BROKER, GroupsStep
 from leadline.brokers.groups.requests import GROUP, TOPIC, Consumers, Timeouts, differs
@@ -42,6 +43,8 @@ class HeartbeatingConsumers(Consumers):
 
     @staticmethod
     def settings(release: BrokerRelease, timeouts: Timeouts) -> dict[str, str]:
+        if release.version < (3, 7) or not release.kraft:
+            raise BrokerError(f"Kafka {release.name} has no consumer protocol: that needs 3.7 or later, with KRaft")
         session = str(int(timeouts.session * 1000))
         found = {f"group.consumer.{name}session.timeout.ms": session for name in ("", "min.", "max.")}
         found |= {f"group.consumer.{name}heartbeat.interval.ms": "1000" for name in ("", "min.")}

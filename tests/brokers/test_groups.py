@@ -7,8 +7,9 @@ from typing import Any
 import attrs
 import pytest
 
-from leadline.brokers.errors import NotExecutable
+from leadline.brokers.errors import BrokerError, NotExecutable
 from leadline.brokers.groups.classic import _assigned, _assignment
+from leadline.brokers.groups.consumer import HeartbeatingConsumers
 from leadline.brokers.groups.driver import LONG_SECONDS, SHORT, _timeouts
 from leadline.brokers.groups.observed_state import (
     commit_code,
@@ -19,6 +20,7 @@ from leadline.brokers.groups.observed_state import (
 )
 from leadline.brokers.groups.plan import OPERATIONS, UNMADE, GroupsPlan, Operation, plan_of
 from leadline.brokers.plans import AnyPlan
+from leadline.brokers.releases import broker_release
 from leadline.checker.action import ActionInstance
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
@@ -212,6 +214,12 @@ def test_a_group_of_the_consumer_protocol_has_epochs() -> None:
     assert last.group == "Reconciling, epoch 2, target@2"
     assert last.text == "m0 @1 is assigned 0, target 0; m1 @2 is assigned -, target 1"
     assert last.as_object["members"][0] == {"member": 0, "described": "@1 is assigned 0, target 0"}
+
+
+@pytest.mark.parametrize("release", ["2.8.1", "3.8.1-zk"])
+def test_releases_without_the_consumer_protocol_are_refused(release: str) -> None:
+    with pytest.raises(BrokerError, match=f"Kafka {release} has no consumer protocol"):
+        HeartbeatingConsumers.settings(broker_release(release), SHORT)
 
 
 def test_assignments_are_read_as_they_are_written() -> None:

@@ -20,7 +20,7 @@ pytestmark = [
 def replays(ticket: str) -> list[dict[str, Any]]:
     """The two replays of a reproduction."""
     command = [COMMAND, "reproduce", ticket, "--json", "-"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)
     if done.returncode == 2 and "cannot be reached" in done.stderr:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr
