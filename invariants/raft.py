@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from leadline.checker.properties import invariant, recoverable, step_invariant, step_witness, witness
-from leadline.model.raft.bounds import Spent
+from leadline.model.raft.bounds import Bounds, Spent
 from leadline.model.raft.state import CANDIDATE, FOLLOWER, HALTED, LEADER, RESIGNED, Log, Node, Quorum, numbers
 
 
@@ -15,12 +15,11 @@ def leads(node: Node) -> bool:
     return node.role in (LEADER, RESIGNED)
 
 
-def is_current(state: Quorum, number: int) -> bool:
-    """Return whether a node leads the epoch of the last committed record, or a later one. An earlier one need not have
-    heard of that record.
+def is_current(state: Quorum, node: Node) -> bool:
+    """Return whether a node is in the epoch of the last committed record, or a later one. An earlier leader need not
+    have heard of that record, nor of those of earlier epochs that were committed with it.
     """
-    node = state.nodes[number]
-    return node.role == LEADER and (not state.committed or node.epoch >= state.committed[-1].epoch)
+    return not state.committed or node.epoch >= state.committed[-1].epoch
 
 
 @invariant("an epoch has one leader", source="Raft: Election Safety; KIP-595; Vanlightly's KRaft.tla: NoIllegalState")
@@ -56,10 +55,10 @@ def quorum_log_matching(state: Quorum) -> Iterator[str]:
 )
 def quorum_leader_complete(state: Quorum) -> Iterator[str]:
     for number in range(state.bounds.nodes):
-        if is_current(state, number):
-            node = state.nodes[number]
-            if node.log[: len(state.committed)] != state.committed:
-                yield f"node {number} leads epoch {node.epoch} without all {len(state.committed)} committed records"
+        node = state.nodes[number]
+        lacks = node.log[: len(state.committed)] != state.committed
+        if lacks and node.role == LEADER and is_current(state, node):
+            yield f"node {number} leads epoch {node.epoch} without all {len(state.committed)} committed records"
 
 
 @invariant(
@@ -68,8 +67,9 @@ def quorum_leader_complete(state: Quorum) -> Iterator[str]:
 )
 def announced_watermark_monotonic(state: Quorum) -> Iterator[str]:
     for number in range(state.bounds.nodes):
-        if is_current(state, number):
-            announced = state.protocol.announces(state.nodes[number])
+        node = state.nodes[number]
+        if node.role == LEADER and is_current(state, node):
+            announced = state.protocol.announces(node)
             if 0 < announced < len(state.committed):
                 yield f"node {number} announces {announced} committed records, after {len(state.committed)}"
 
@@ -139,6 +139,32 @@ def applied_in_one_order(state: Quorum) -> Iterator[str]:
             yield f"nodes {one} and {other} have applied different records"
 
 
+def takes_snapshots(bounds: Bounds) -> bool:
+    return bounds.snapshots != 0
+
+
+@invariant(
+    "what a node has deleted from its log is in its snapshot",
+    source="KIP-630; KAFKA-14238: KRaft metadata log should not delete segment past the latest snapshot; KAFKA-15312",
+    applies=takes_snapshots,
+)
+def deleted_records_in_snapshot(state: Quorum) -> Iterator[str]:
+    for number, node in enumerate(state.nodes):
+        if node.start > node.snapshot:
+            yield f"the log of node {number} starts at {node.start}, and its snapshot ends at {node.snapshot}"
+
+
+@invariant(
+    "a snapshot has only committed records",
+    source="KIP-630: a replica takes a snapshot of what is below its high watermark",
+    applies=takes_snapshots,
+)
+def snapshots_committed(state: Quorum) -> Iterator[str]:
+    for number, node in enumerate(state.nodes):
+        if node.log[: node.snapshot] != state.committed[: node.snapshot]:
+            yield f"the snapshot of node {number} ends at {node.snapshot}, and has records that are not committed"
+
+
 @invariant("no node stops by itself", source="KAFKA-14644: an exception in the thread of the quorum ends the process")
 def halts(state: Quorum) -> Iterator[str]:
     for number in range(state.bounds.nodes):
@@ -154,7 +180,7 @@ def active_controller_complete(state: Quorum) -> Iterator[str]:
     for number in range(state.bounds.nodes):
         node = state.nodes[number]
         before = sum(record.epoch < node.epoch for record in state.committed)
-        if state.protocol.is_told(node) and node.high_watermark < before:
+        if is_current(state, node) and state.protocol.is_told(node) and node.high_watermark < before:
             yield (
                 f"the controller of node {number} is told that it leads epoch {node.epoch}, and has consumed "
                 f"{node.high_watermark} of {before} records that were committed before"
@@ -255,6 +281,19 @@ def stranger_has_resigned(state: Quorum) -> bool:
     )
 
 
+@witness("the log of a node starts after 0")
+def metadata_log_starts_later(state: Quorum) -> bool:
+    return any(node.start for node in state.nodes)
+
+
+@step_witness("a follower's log starts anew with the snapshot of its leader")
+def snapshot_fetched(before: Quorum, after: Quorum) -> bool:
+    return any(
+        now.start > was.start and now.log[: now.start] != was.log[: now.start]
+        for was, now in zip(before.nodes, after.nodes, strict=True)
+    )
+
+
 @step_witness("something fails or is changed after a record was committed")
 def disturbed_after_commit(before: Quorum, after: Quorum) -> bool:
     return bool(before.committed) and after.spent != before.spent
@@ -286,6 +325,8 @@ SITUATIONS = (
     commits_after_disturbance,
     voter_isolated,
     leader_isolated,
+    metadata_log_starts_later,
+    snapshot_fetched,
 )
 
 

@@ -13,6 +13,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -41,6 +42,7 @@ import org.apache.kafka.common.memory.MemoryPool;
 import org.apache.kafka.common.message.ApiVersionsRequestData;
 import org.apache.kafka.common.message.ApiVersionsResponseData;
 import org.apache.kafka.common.message.FetchResponseData;
+import org.apache.kafka.common.message.FetchSnapshotResponseData;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.network.ListenerName;
 import org.apache.kafka.common.protocol.ApiKeys;
@@ -126,6 +128,11 @@ public class Controllers {
                 return node.change(command.get("voter").asInt(), Uuid.fromString(command.get("directory").asText()), command.get("adds").asBoolean());
             case "append":
                 return node.append(command.get("value").asText());
+            case "snapshot":
+                return node.snapshot(command.get("end").asInt(), command.get("epoch").asInt());
+            case "delete":
+                call(node.log, "deleteBeforeSnapshot", ((Optional<?>) call(node.log, "latestSnapshotId")).get());
+                return node.settle();
             case "resign":
                 call(node.client, "resign", epochOf(node.client));
                 return node.settle();
@@ -359,6 +366,16 @@ public class Controllers {
             return settle();
         }
 
+        /** Take a snapshot of the records before an offset, without content: the state machine is not Kafka's. */
+        Object snapshot(int end, int epoch) throws Throwable {
+            Object id = madeOf(firstOf("OffsetAndEpoch", "org.apache.kafka.server.common.OffsetAndEpoch"), List.of((long) end, epoch));
+            Method create = methodOf(KafkaRaftClient.class, "createSnapshot", null); // before 3.3, with the last offset and its epoch
+            Optional<?> writer = (Optional<?>) invoked(create, client, chosen(create, List.of(id, end - 1L, 0L, epoch)));
+            call(writer.get(), "freeze");
+            call(writer.get(), "close");
+            return settle();
+        }
+
         String roleName() throws Exception {
             return role().getClass().getSimpleName().replace("State", "");
         }
@@ -375,6 +392,9 @@ public class Controllers {
             Path file = new File(folder, "quorum-state").toPath();
             seen.put("file", Files.exists(file) ? Files.readString(file) : "");
             seen.put("log", records());
+            seen.put("start", call(log, "startOffset"));
+            Optional<?> snapshot = (Optional<?>) call(log, "latestSnapshotId");
+            seen.put("snapshot", snapshot.isPresent() ? memberOf(snapshot.get(), "offset") : 0);
             Map<String, String> requests = new TreeMap<>();
             for (Sent each : sent.values()) requests.put(Integer.toString(each.to), ApiKeys.forId(each.message.data().apiKey()).name());
             seen.put("sent", requests);
@@ -387,7 +407,7 @@ public class Controllers {
         List<Object> records() throws Throwable {
             List<Object> found = new ArrayList<>();
             Method read = methodOf(log.getClass(), "read", null);
-            for (long offset = 0, last = -1; offset > last; ) {
+            for (long offset = (Long) call(log, "startOffset"), last = -1; offset > last; ) {
                 last = offset;
                 LogFetchInfo info = (LogFetchInfo) invoked(read, log, chosen(read, List.of(offset, Isolation.UNCOMMITTED, 1 << 20)));
                 for (var batch : info.records.batches()) {
@@ -561,8 +581,9 @@ public class Controllers {
         return new AbstractConfig(own, values, false);
     }
 
-    /** Replace the records of a fetch response, which are in a file, by a copy. */
+    /** Replace the records of a response, which are in a file, by a copy. */
     static void copyRecords(ApiMessage response) throws Exception {
+        if (response instanceof FetchSnapshotResponseData) copySnapshot((FetchSnapshotResponseData) response);
         if (!(response instanceof FetchResponseData)) return;
         Class<?> memory = firstOf("org.apache.kafka.common.record.MemoryRecords", "org.apache.kafka.common.record.internal.MemoryRecords");
         for (var topic : ((FetchResponseData) response).responses()) {
@@ -573,6 +594,19 @@ public class Controllers {
                 ByteBuffer bytes = ByteBuffer.allocate((Integer) call(records, "sizeInBytes"));
                 call(records, "readInto", bytes, 0);
                 invoked(firstOf(partition.getClass(), "setRecords", "setRecordSet"), partition, call(memory, "readableRecords", bytes));
+            }
+        }
+    }
+
+    static void copySnapshot(FetchSnapshotResponseData response) throws Exception {
+        Class<?> memory = firstOf("org.apache.kafka.common.record.UnalignedMemoryRecords", "org.apache.kafka.common.record.internal.UnalignedMemoryRecords");
+        for (var topic : response.topics()) {
+            for (Object partition : (List<?>) call(topic, "partitions")) {
+                Object records = call(partition, "unalignedRecords");
+                if (records == null || fieldOf(records.getClass(), "channel") == null) continue;
+                ByteBuffer bytes = ByteBuffer.allocate((Integer) call(records, "sizeInBytes"));
+                ((FileChannel) valueOf(records, "channel")).read(bytes, (Long) valueOf(records, "position"));
+                call(partition, "setUnalignedRecords", madeOf(memory, List.of(bytes.flip())));
             }
         }
     }

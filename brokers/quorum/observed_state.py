@@ -34,6 +34,8 @@ class SeenNode:
 
     Attributes:
         file: the epoch, leader and vote in its quorum-state file.
+        log: the records that were not deleted.
+        start, snapshot: the offsets at which its log starts, and its latest snapshot ends.
         high_watermark: the high watermark of its log, 0 since a start.
         announced: the high watermark that a leader tells others, 0 if none, or None in other roles.
         voters: the voters that it knows, or None if that is not compared.
@@ -46,6 +48,8 @@ class SeenNode:
     leader: int = NONE
     file: tuple[int, int, int] = (0, NONE, NONE)
     log: tuple[str, ...] = ()
+    start: int = 0
+    snapshot: int = 0
     high_watermark: int = 0
     announced: int | None = None
     voters: tuple[int, ...] | None = None
@@ -61,7 +65,8 @@ class SeenNode:
         told = ", its controller is told" if self.told else ""
         announced = "" if self.announced is None else f", announced {self.announced}"
         voters = "" if self.voters is None else f", voters {' '.join(map(str, self.voters))}"
-        marks = f"HW {self.high_watermark}{announced}{voters}{told}"
+        since = f", from {self.start}, snapshot to {self.snapshot}" if self.snapshot else ""
+        marks = f"HW {self.high_watermark}{announced}{voters}{told}{since}"
         return f"{self.role}, epoch {self.epoch}, leader {leader}, {on_disk}, log {log}, {marks}"
 
 
@@ -95,8 +100,10 @@ def _of_model(state: Quorum, number: int, node: Node) -> SeenNode:
         node.epoch,
         node.leader,
         (node.epoch, node.leader, node.vote),
-        tuple(map(text_of, node.log)),
-        node.high_watermark,
+        tuple(map(text_of, node.log[node.start :])),
+        node.start,
+        node.snapshot if node.stored is None else node.stored[1],
+        max(node.high_watermark, node.start),
         state.protocol.announces(node) if node.role == LEADER else None,
         tuple(numbers(state.voters(number))) if state.bounds.dynamic else None,
         None if node.role == RESIGNED and not node.restarted else state.protocol.is_told(node),
@@ -126,6 +133,8 @@ def _real(seen: dict[str, Any] | None) -> SeenNode:
         seen["leader"],
         (file.get("leaderEpoch", 0), file.get("leaderId", NONE), file.get("votedId", NONE)),
         tuple(map(_record, seen["log"])),
+        seen["start"],
+        seen["snapshot"],
         _records_below(seen, "high_watermark"),
         _records_below(seen, "announced") if role == LEADER else None,
         tuple(sorted(seen["voters"])) if "voters" in seen else None,
@@ -135,7 +144,8 @@ def _real(seen: dict[str, Any] | None) -> SeenNode:
 
 def _records_below(seen: dict[str, Any], mark: str) -> int:
     """Return how many records are below a high watermark. An epoch may begin with several, which count as one."""
-    return sum(record["offset"] < seen[mark] for record in seen["log"])
+    below = sum(record["offset"] < seen[mark] for record in seen["log"])
+    return below + int(seen["start"]) if seen[mark] > 0 else 0
 
 
 def _record(seen: dict[str, Any]) -> str:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from leadline.brokers.driver.waiting import StepFailed
 from leadline.brokers.quorum.process import Controllers
 from leadline.checker.action import ActionInstance
-from leadline.model.raft.state import DEAD, FOLLOWER, LEADER, UNATTACHED, Quorum
+from leadline.model.raft.state import DEAD, FOLLOWER, LEADER, UNATTACHED, Node, Quorum
 
 _FIELDS = re.compile(
     r"(errorCode|\w*[eE]poch|leaderId|voteGranted|preVote|lastOffset|fetchOffset|endOffset|highWatermark)=(-?\d+|true|false)"
 )
 
+FETCH_SNAPSHOT = "FETCH_SNAPSHOT"
 VOTE, BEGIN, END, FETCH = "VOTE", "BEGIN_QUORUM_EPOCH", "END_QUORUM_EPOCH", "FETCH"
 
 REQUESTS: Mapping[str, str] = {"ask_vote": VOTE, "begin_epoch": BEGIN, "end_epoch": END, "fetch": FETCH}
@@ -32,6 +33,8 @@ SENTENCES: Mapping[str, str] = {
     "check_quorum": "let the timer expire with which the leader checks its quorum",
     "start_again": "start the node",
     "append": "append a record",
+    "take_snapshot": "take a snapshot",
+    "delete_segments": "delete the segments before the snapshot",
     "resign": "call resign",
     "restart": "stop the node, and start it",
     "replace_disk": "stop the node, remove its files, and start it",
@@ -54,6 +57,19 @@ UNMADE: Mapping[str, str] = {
     "lose_power": "what was not flushed is not known",
 }
 """Why actions cannot be executed, keyed by their names."""
+
+
+STARTS = ("restart", "start_again", "change_configuration", *LOSSES)
+"""The actions with which a node starts again."""
+
+
+def not_shown(name: str, before: Node, after: Node) -> str:
+    """Return why Kafka's classes do not show what a step makes of a node, or an empty string."""
+    if after.start > after.snapshot:
+        return "segments that are deleted because of their age are not made old"
+    if name in STARTS and before.start:
+        return "a segment has more than one record, and a log starts with a whole one after a restart"
+    return ""
 
 
 def start_all(nodes: Controllers, state: Quorum) -> None:
@@ -91,6 +107,11 @@ def execute(nodes: Controllers, name: str, arguments: Mapping[str, int], before:
         other = arguments["other"]
         adds = not before.lists(own, other)
         nodes.ask("change", node=own, voter=other, directory=nodes.directory_of(other), adds=adds)
+    elif name == "take_snapshot":
+        end = after.nodes[own].snapshot
+        nodes.ask("snapshot", node=own, end=end, epoch=after.nodes[own].epoch_before(end))
+    elif name == "delete_segments":
+        nodes.ask("delete", node=own)
     elif name == "resign":
         nodes.ask("resign", node=own)
     elif name == "die":
@@ -130,8 +151,13 @@ def passing(instance: ActionInstance[Quorum], before: Quorum, after: Quorum) -> 
 def _deliver(nodes: Controllers, api: str, own: int, other: int, state: Quorum) -> list[str]:
     if api == BEGIN and nodes.observed()[own]["sent"].get(str(other)) != BEGIN:
         nodes.ask("announce", node=own)
-    found = nodes.ask("deliver", node=own, to=other, api=api, answered=state.arrives(other, own))
-    return [f"delivered: {api} with {_shown(found['request'])}", f"the response: {_shown(found['response']) or 'none'}"]
+    did, tells = list[str](), state.arrives(other, own)
+    while not did or nodes.observed()[own]["sent"].get(str(other)) == FETCH_SNAPSHOT:
+        api = FETCH_SNAPSHOT if did else api
+        found = nodes.ask("deliver", node=own, to=other, api=api, answered=tells)
+        did += [f"delivered: {api} with {_shown(found['request'])}"]
+        did += [f"the response: {_shown(found['response']) or 'none'}"]
+    return did
 
 
 def _shown(message: str) -> str:

@@ -9,7 +9,7 @@ import attrs
 from leadline.brokers.errors import NotExecutable
 from leadline.brokers.plans import ReplayPlan, Step, followed_in
 from leadline.brokers.quorum.observed_state import observed_state
-from leadline.brokers.quorum.operations import LOSSES, SENTENCES, UNMADE, passing
+from leadline.brokers.quorum.operations import LOSSES, SENTENCES, UNMADE, not_shown, passing
 from leadline.brokers.releases import BrokerRelease
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
@@ -68,11 +68,14 @@ def plan_of(trace: Trace[Quorum], expected: Spec[Quorum] | None = None) -> Quoru
         NotExecutable: if Kafka's classes cannot execute a step. The message names the step and the reason.
     """
     followed, refused, departs = followed_in(trace, expected)
-    for number, instance in enumerate(trace.instances, start=1):
-        if instance.action.name in UNMADE:
-            raise NotExecutable(number, UNMADE[instance.action.name])
-        if instance.action.name in LOSSES and trace.states[0].bounds.dynamic:
-            raise NotExecutable(number, "what a node loses with kraft.version 1 is not compared")
+    for number, step in enumerate(trace.steps, start=1):
+        name, node = step.action, step.after.nodes[step.arguments["own"]]
+        if name in UNMADE:
+            raise NotExecutable(number, UNMADE[name])
+        if name in (*LOSSES, "take_snapshot") and step.after.bounds.dynamic:
+            raise NotExecutable(number, "losses and snapshots with kraft.version 1 are not compared")
+        if reason := not_shown(name, step.before.nodes[step.arguments["own"]], node):
+            raise NotExecutable(number, reason)
     steps = tuple(_planned(followed))
     last = followed.states[-1]
     tried = None if refused is None else QuorumStep(len(steps) + 1, refused, last, last, last)

@@ -16,20 +16,20 @@ import attrs
 
 from leadline.brokers.driver.waiting import StepFailed
 from leadline.brokers.quorum.observed_state import ObservedQuorum, differences, observed_in, observed_state
-from leadline.brokers.quorum.operations import LOSSES, REQUESTS, execute, passing, start_all
+from leadline.brokers.quorum.operations import LOSSES, REQUESTS, execute, not_shown, passing, start_all
 from leadline.brokers.quorum.process import Controllers
 from leadline.brokers.releases import BrokerRelease
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
 from leadline.model.raft.state import PROSPECTIVE, Quorum
 
-_MANY = ("max_epoch", "values", "restarts", "resignations", "links")
+_MANY = ("max_epoch", "values", "restarts", "resignations", "links", "snapshots")
 _FEW = ("disks", "files", "deaths", "configurations")
 BOUNDS: Mapping[str, int] = dict.fromkeys(_MANY, 9) | dict.fromkeys(_FEW, 1) | {"cuts": 2}
 """The bounds of the model. A walk ends in the last epoch."""
 
 _VOTERS = {"nodes": 5, "observers": 2, "dynamic": True}
-DYNAMIC: Mapping[str, int] = dict.fromkeys((*_MANY, "changes"), 9) | {"deaths": 1} | _VOTERS
+DYNAMIC: Mapping[str, int] = dict.fromkeys((*_MANY, "changes"), 9) | {"deaths": 1, "snapshots": 0} | _VOTERS
 """The bounds with kraft.version 1, which every other walk has where the release has it."""
 
 FIRST_RESIGNATIONS = (3, 0)
@@ -41,7 +41,10 @@ FIRST_CHANGES = (3, 9)
 STEPS = 60
 
 _ACTIONS = {api: name for name, api in REQUESTS.items()}
-_DISTURBANCES = (*("change_voters",) * 4, *("restart",) * 3, "resign", "cut_link", "restore_link", "check_quorum")
+_DISTURBANCES = (
+    *(*("change_voters",) * 4, *("restart",) * 3, *("take_snapshot", "delete_segments") * 2, "check_quorum"),
+    *("resign", "cut_link", "restore_link"),
+)
 _LOSSES = (*LOSSES, "change_configuration", "die")
 _SHARE = 0.08
 """How often a walk disturbs the nodes, and how often it lets a timer expire, although messages are held."""
@@ -113,7 +116,7 @@ def _after(spec: Spec[Quorum], instance: ActionInstance[Quorum], state: Quorum) 
     majority has refused its pre-vote; so does that of a candidate among two voters, if its random backoff is 0. See
     also `passing`.
     """
-    found = spec.take(instance, state) or [state]
+    found = list(_shown(spec, instance, state)) or [state]
     yield from found
     own = instance.arguments["own"]
     for after in found:
@@ -122,6 +125,14 @@ def _after(spec: Spec[Quorum], instance: ActionInstance[Quorum], state: Quorum) 
         passes = ("time_out", own) if is_refused else passing(instance, state, after)
         if passes is not None:
             yield from spec.take(_instance(spec, passes[0], own=passes[1]), after)
+
+
+def _shown(spec: Spec[Quorum], instance: ActionInstance[Quorum], state: Quorum) -> Iterator[Quorum]:
+    """Yield the states to which a step of the model leads, as far as Kafka's classes show it."""
+    own = instance.arguments["own"]
+    for after in spec.take(instance, state):
+        if not not_shown(instance.action.name, state.nodes[own], after.nodes[own]):
+            yield after
 
 
 def _instance(spec: Spec[Quorum], name: str, **arguments: int) -> ActionInstance[Quorum]:
@@ -135,7 +146,7 @@ def _next(
     state, kind = states[0], chosen.random()
     by_name: dict[str, list[ActionInstance[Quorum]]] = {}
     for each in spec.instances:
-        if spec.take(each, state):
+        if any(_shown(spec, each, state)):
             by_name.setdefault(each.action.name, []).append(each)
     messages = list(_messages(nodes, spec, state))
     others = [*by_name.get("append", []), *by_name.get("start_again", [])]

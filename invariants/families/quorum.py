@@ -26,6 +26,8 @@ PROPERTIES = (
     raft.voters_in_force,
     raft.applied_in_one_order,
     raft.followers_accepted,
+    raft.deleted_records_in_snapshot,
+    raft.snapshots_committed,
     raft.halts,
     raft.active_controller_complete,
     raft.quorum_commits,

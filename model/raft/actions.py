@@ -199,6 +199,34 @@ def flush(state: Quorum, own: int) -> Iterator[Quorum]:
         yield elections.flushed(state, own)
 
 
+# --- snapshots ---------------------------------------------------------------------------------------------------
+
+
+@action("node {own} takes a snapshot", own=nodes)
+def take_snapshot(state: Quorum, own: int) -> Iterator[Quorum]:
+    """A node writes what it has applied to a snapshot, which may end before any record up to its high watermark: a
+    listener gets the committed records in parts (KIP-630, `KafkaMetadataLog.createNewSnapshot`).
+    """
+    node = state.nodes[own]
+    if state.spent.snapshots < state.bounds.snapshots and state.protocol.takes_snapshots and node.is_up:
+        for end in range(node.snapshot + 1, state.protocol.snapshots_to(node) + 1):
+            yield state.having("snapshots").with_node(own, attrs.evolve(node, snapshot=end))
+
+
+@action("node {own} deletes the segments before its snapshot", own=nodes)
+def delete_segments(state: Quorum, own: int) -> Iterator[Quorum]:
+    """A node moves the start of its log when it knows a high watermark behind that (`KafkaMetadataLog.maybeClean`).
+    Before KAFKA-14238, the retention of segments moves it, too, up to the high watermark.
+    """
+    node = state.nodes[own]
+    if not state.bounds.snapshots or not node.is_up:
+        return
+    moves = state.protocol.takes_snapshots and not state.protocol.keeps_records
+    for start in sorted({node.snapshot, node.high_watermark if moves else 0}):
+        if node.start < start <= node.high_watermark:
+            yield state.with_node(own, attrs.evolve(node, start=start))
+
+
 # --- changes of voters --------------------------------------------------------------------------------------------
 
 
@@ -262,11 +290,16 @@ def restart(state: Quorum, own: int) -> Iterator[Quorum]:
 
 @action("node {own} loses power, and starts again", own=nodes, effect="perturbing")
 def lose_power(state: Quorum, own: int) -> Iterator[Quorum]:
-    """A machine loses power: the records that were not flushed are gone. quorum-state is always flushed."""
+    """A machine loses power: the records that were not flushed are gone. quorum-state is always flushed. Before
+    KAFKA-15312, what its snapshot contains may be gone, too.
+    """
     node = state.nodes[own]
     if state.spent.power_losses < state.bounds.power_losses and node.is_up:
-        lost = attrs.evolve(node, log=node.log[: node.flushed])
-        yield elections.started(state.having("power_losses"), own, lost)
+        after = state.having("power_losses")
+        yield elections.started(after, own, node.cut_at(node.flushed))
+        if node.snapshot and not state.protocol.flushes_snapshots:
+            lost = attrs.evolve(node, snapshot=0).cut_at(max(node.flushed, node.start))
+            yield elections.started(after, own, lost)
 
 
 @action("the disk of node {own} is replaced by an empty one", own=nodes, effect="perturbing")
@@ -283,9 +316,8 @@ def cut_log(state: Quorum, own: int) -> Iterator[Quorum]:
     stays as it is.
     """
     node = state.nodes[own]
-    if state.spent.cuts < state.bounds.cuts and node.is_up and node.log:
-        lost = attrs.evolve(node, log=node.log[:-1], flushed=len(node.log) - 1)
-        yield elections.started(state.having("cuts"), own, lost)
+    if state.spent.cuts < state.bounds.cuts and node.is_up and len(node.log) > node.start:
+        yield elections.started(state.having("cuts"), own, node.cut_at(len(node.log) - 1))
 
 
 @action("node {own} starts with a quorum-state file that it cannot read", own=nodes, effect="perturbing")
@@ -349,6 +381,8 @@ ACTIONS = (
     start_again,
     append,
     flush,
+    take_snapshot,
+    delete_segments,
     change_voters,
     leave,
     resign,

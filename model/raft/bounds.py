@@ -34,6 +34,7 @@ class Bounds:
     cuts: int = bound(0, "logs that are cut at a start, as at a record with a wrong checksum", at_least=0, at_most=9)
     files: int = bound(0, "quorum-state files that become unreadable", at_least=0, at_most=9)
     configurations: int = bound(0, "starts with one voter less in controller.quorum.voters", at_least=0, at_most=9)
+    snapshots: int = bound(0, "snapshots that nodes take of what is committed", at_least=0, at_most=9)
     deaths: int = bound(0, "nodes that stop for ever", at_least=0, at_most=9)
     links: int = bound(0, "directions of links that are cut, and may be restored", at_least=0, at_most=9)
 
@@ -63,6 +64,7 @@ class Spent:
     cuts: int = 0
     files: int = 0
     configurations: int = 0
+    snapshots: int = 0
     deaths: int = 0
     links: int = 0
 

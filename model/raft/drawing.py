@@ -46,12 +46,18 @@ def _node(state: Quorum, number: int) -> Row:
             "granted": granted or "-",
             "log": _log(node.log, node.high_watermark),
             **({"not configured": " ".join(map(str, sorted(node.unlisted)))} if state.bounds.configurations else {}),
+            **({"start, snapshot": f"{node.start}, {node.snapshot}"} if state.bounds.snapshots else {}),
             "HW": str(node.high_watermark) if node.high_watermark else "?",
         },
         cells=_cells(node.log),
-        marks=[Mark("HW", node.high_watermark)] if node.high_watermark else [],
+        marks=[*([Mark("HW", node.high_watermark)] if node.high_watermark else []), *_snapshot(node)],
         up=node.is_up,
     )
+
+
+def _snapshot(node: Node) -> list[Mark]:
+    found = {"snapshot": node.snapshot, "start": node.start}
+    return [Mark(name, offset) for name, offset in found.items() if offset]
 
 
 def _unlisted(node: Node) -> list[str]:
@@ -94,5 +100,6 @@ DRAWING = Drawing(
     events=events,
     legend="L0@1: the record with which node 0 begins epoch 1; m0@1: a value that was appended in epoch 1; V0,1@1: "
     "voters from there on; ┃ and HW: "
-    "the high watermark that a node knows, ? if it knows none; vote: for whom a node voted in its epoch",
+    "the high watermark that a node knows, ? if it knows none; vote: for whom a node voted in its epoch; start: "
+    "where its log starts, whose records before are only in its snapshot",
 )

@@ -21,6 +21,8 @@ DISTURBANCES = {
     "restore_link": ("messages from node {own} reach node {other} again", "link restored"),
     "change_voters": ("leader {own} adds or removes node {other}", "voters"),
     "leave": ("leader {own} resigns, because it was removed", "resigned"),
+    "take_snapshot": ("node {own} takes a snapshot", "snapshot"),
+    "delete_segments": ("node {own} deletes records from its log", "deleted"),
     "check_quorum": ("no majority fetches from node {own}, and it resigns", "resigned"),
 }
 """What steps of actions mean: a sentence and a label, keyed by the name of the action."""
@@ -62,7 +64,9 @@ def _of_node(step: Step[Quorum], number: int) -> Iterator[tuple[str, str, bool]]
     elif now.role in (CANDIDATE, PROSPECTIVE) and now.role != was.role and step.action.startswith("time_out"):
         knows = f", although node {was.leader} leads it" if _believes(step.before, was) else ""
         yield f"node {number} begins an election in epoch {now.epoch}{knows}", "", False
-    if len(now.log) < len(was.log) and now.role == was.role == FOLLOWER:
+    if now.start > was.start and step.action == "fetch":
+        yield f"the log of node {number} starts anew with the snapshot of its leader, at {now.start}", "", True
+    elif len(now.log) < len(was.log) and now.role == was.role == FOLLOWER:
         yield f"node {number} truncates its log from {len(was.log)} to {len(now.log)} records", "truncated", False
 
 
@@ -87,6 +91,11 @@ def _why_halted(step: Step[Quorum], number: int) -> str:
     source = step.before.nodes[other]
     if step.action == "ask_vote" and was.last_epoch >= was.epoch:
         return f"it voted for itself in epoch {was.epoch}, has a record of that epoch, and its request is invalid"
+    if step.action == "fetch" and step.after.nodes[number].stored != was.stored:
+        return (
+            f"node {other} has deleted the records that it lacks and sends a snapshot that ends in epoch "
+            f"{source.epoch_before(source.snapshot)}, before its last record of epoch {was.last_epoch}"
+        )
     if step.action == "fetch" and was.unreachable:
         return f"its file names leader {was.leader}, which its voters lack, and it asks that leader who leads"
     if source.leader == number:

@@ -21,6 +21,10 @@ def _all_it_knows(node: Node) -> int:
     return node.high_watermark
 
 
+def _all_it_has(node: Node) -> int:
+    return len(node.log)
+
+
 ONE_EPOCH = {"max_epoch": 1, "values": 0}
 
 MISTAKES: tuple[Mistake, ...] = (
@@ -87,6 +91,13 @@ MISTAKES: tuple[Mistake, ...] = (
         wrong={"announces": _all_it_knows},
         bounds={"max_epoch": 2, "values": 1},
     ),
+    Mistake(
+        name="uncommitted-in-snapshot",
+        sentence="a node takes a snapshot of all records in its log, committed or not",
+        source="KIP-630; KafkaMetadataLog.createNewSnapshot",
+        wrong={"snapshots_to": _all_it_has},
+        bounds=ONE_EPOCH | {"snapshots": 1},
+    ),
 )
 
 RIGHT_TOO: Mapping[tuple[str, str], str] = {
@@ -113,6 +124,12 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("answer_of_leader", "follower"): "its voters have the leader within these bounds",
     ("former_leader", "unknown"): "it waits for the next leader",
     ("former_leader", "endpoint"): "its voters have the leader within these bounds",
+    ("snapshots", "none"): "all records stay in logs",
+    ("snapshots", "flushed"): "nothing of a snapshot is lost",
+    ("empty_log", "records"): "a log that starts at 0 has what its snapshot contains",
+    ("empty_log", "snapshot"): "a snapshot contains what the log has",
+    ("older_snapshot", "stops"): "no log ends in a later epoch than a snapshot within these bounds",
+    ("older_snapshot", "taken"): "a snapshot has only what is committed",
     ("controller_told", "epoch-start"): "it has consumed all records before its epoch (KAFKA-15345)",
     ("controller_told", "own-record"): "it has consumed all records before its epoch",
 }
@@ -124,6 +141,9 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("followers_vote", "kept"): ONE_EPOCH | {"restarts": 1},
     ("configured_voters", "trusted"): ONE_EPOCH | {"configurations": 2},
     ("unreadable_file", "deleted"): ONE_EPOCH | {"files": 1},
+    ("snapshots", "overtaken"): ONE_EPOCH | {"snapshots": 1},
+    ("snapshots", "unflushed"): ONE_EPOCH | {"snapshots": 1, "power_losses": 1},
+    **{("empty_log", value): {"max_epoch": 2, "values": 0, "snapshots": 1} for value in ("records", "snapshot")},
     ("controller_told", "resigned-too"): {"max_epoch": 2, "values": 0, "restarts": 1},
 }
 """The bounds within which a value of a rule violates a property of a column with a different value."""

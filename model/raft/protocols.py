@@ -15,6 +15,10 @@ def _own_epoch_only(node: Node) -> int:
     return node.high_watermark if node.high_watermark > node.epoch_start else 0
 
 
+def _all_committed(node: Node) -> int:
+    return node.high_watermark
+
+
 @attrs.frozen(eq=False, kw_only=True)
 class Protocol:
     """The rules in which releases differ, with all nodes of the same release.
@@ -38,6 +42,11 @@ class Protocol:
         stops_at_resignation: whether a node stops by itself that would follow such a leader when that has resigned.
         one_change_at_a_time: whether a change of voters waits until the one before is committed.
         changes_after_commit: whether a change of voters waits until the leader has committed a record of its epoch.
+        takes_snapshots: whether nodes take snapshots, and delete the segments of their logs before them (KIP-630).
+        keeps_records: whether a node deletes only segments whose records are in its snapshot.
+        flushes_snapshots: whether a snapshot is on disk before it counts.
+        sends_snapshot_first: whether a leader sends its snapshot to a node with an empty log in any case.
+        takes_older_snapshots: whether a follower takes a snapshot that ends in an earlier epoch than its log.
         is_told: returns whether the node's controller has been told that it leads.
         resumes: whether a node that led an epoch leads it again after a restart.
         flushes_first: whether a follower flushes its log before it fetches again.
@@ -47,6 +56,7 @@ class Protocol:
         votes_once: whether a node votes for one candidate in an epoch.
         persists: whether the epoch and the vote are on disk.
         announces: returns the high watermark that a leader tells others: 0 until a record of its epoch is committed.
+        snapshots_to: returns the last offset at which a snapshot of a node may end.
     """
 
     name: str = ""
@@ -65,6 +75,11 @@ class Protocol:
     rereads_voters: bool
     stops_at_answer: bool
     stops_at_resignation: bool
+    takes_snapshots: bool
+    keeps_records: bool
+    flushes_snapshots: bool
+    sends_snapshot_first: bool
+    takes_older_snapshots: bool
     is_told: Callable[[Node], bool]
     one_change_at_a_time: bool = True
     changes_after_commit: bool = True
@@ -75,3 +90,4 @@ class Protocol:
     votes_once: bool = True
     persists: bool = True
     announces: Callable[[Node], int] = _own_epoch_only
+    snapshots_to: Callable[[Node], int] = _all_committed

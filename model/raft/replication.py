@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 
 from leadline.model.raft.elections import FENCED, FINE, NOT_LEADER, UNKNOWN_EPOCH, answered, halted, with_high_watermark
-from leadline.model.raft.state import FOLLOWER, LEADER, Log, Node, Quorum
+from leadline.model.raft.protocols import Protocol
+from leadline.model.raft.state import FOLLOWER, LEADER, Node, Quorum
 
 
 def fetch(state: Quorum, own: int, other: int) -> Quorum:
@@ -16,9 +17,12 @@ def fetch(state: Quorum, own: int, other: int) -> Quorum:
     if error:
         node, _ = answered(state.protocol, own, state.nodes[own], error, state.nodes[other])
         return state.with_node(own, node) if state.arrives(other, own) else state
-    log = state.nodes[own].log
-    divergence = diverging(state.nodes[other].log, log)
-    if divergence is None:
+    source, asking = state.nodes[other], state.nodes[own]
+    needs_snapshot = is_before_snapshot(state.protocol, source, asking)
+    if len(asking.log) < source.start > source.snapshot:
+        return state  # the answer is an error: the leader has neither the records nor a snapshot of them
+    divergence = diverging(source, asking)
+    if divergence is None and not needs_snapshot:
         if not accepts_offset(state, own, other):
             return state
         state = acknowledged(state, own, other)
@@ -28,8 +32,11 @@ def fetch(state: Quorum, own: int, other: int) -> Quorum:
     if goes_on and node.role != FOLLOWER:
         node = halted(node) if state.protocol.stops_at_answer else node
     elif goes_on:
-        source = state.nodes[other]
-        node = received(state, node, source) if divergence is None else truncated(state, node, *divergence)
+        if needs_snapshot:
+            node = loaded(state.protocol, node, source)
+        else:
+            source = state.nodes[other]
+            node = received(state, node, source) if divergence is None else truncated(state, node, *divergence)
         if node.role == FOLLOWER:
             node = attrs.evolve(node, fetched=True)
     return state.with_node(own, node)
@@ -63,30 +70,67 @@ def acknowledged(state: Quorum, own: int, leader: int) -> Quorum:
     return with_high_watermark(state.with_node(leader, attrs.evolve(source, ends=ends)), leader)
 
 
-def end_of_epoch(log: Log, epoch: int) -> tuple[int, int]:
-    """Return the largest epoch in a log that is not later than the given one, and where it ends. 0 and 0 if none is."""
-    found = [(record.epoch, offset + 1) for offset, record in enumerate(log) if record.epoch <= epoch]
-    return found[-1] if found else (0, 0)
+def end_of_epoch(node: Node, epoch: int) -> tuple[int, int]:
+    """Return the largest epoch in a node's log that is not later than the given one, and where it ends. If none is, it
+    is where the log starts (`KafkaMetadataLog.endOffsetForEpoch`).
+    """
+    kept = range(node.start, len(node.log))
+    found = [(node.log[offset].epoch, offset + 1) for offset in kept if node.log[offset].epoch <= epoch]
+    return found[-1] if found else (node.epoch_before(node.start), node.start)
 
 
-def diverging(source: Log, log: Log) -> tuple[int, int] | None:
+def diverging(source: Node, node: Node) -> tuple[int, int] | None:
     """Return the epoch and offset to which a leader tells a follower to truncate, or None if its log is a prefix as far
     as epochs tell (`ReplicatedLog.validateOffsetAndEpoch`).
     """
-    if not log:
+    if not node.log:
         return None
-    asked = log[-1].epoch
+    asked = node.last_epoch
     epoch, end = end_of_epoch(source, asked)
-    return None if epoch == asked and end >= len(log) else (epoch, end)
+    return None if epoch == asked and end >= len(node.log) else (epoch, end)
+
+
+def is_before_snapshot(protocol: Protocol, source: Node, node: Node) -> bool:
+    """Return whether a leader answers a fetch with its snapshot, because the log of the follower ends before that of
+    the leader starts, or in an epoch before the snapshot (`ReplicatedLog.validateOffsetAndEpoch`).
+    """
+    end, epoch = len(node.log), node.last_epoch
+    if not end:
+        return source.start > 0 or (protocol.sends_snapshot_first and source.snapshot > 0)
+    first = source.start or source.snapshot
+    if first > source.snapshot or not first:
+        return False
+    at = source.epoch_before(first)
+    return end < source.start or epoch < at or (end == source.start and epoch != at)
+
+
+def loaded(protocol: Protocol, node: Node, source: Node) -> Node:
+    """Return a follower that has fetched its leader's snapshot, with which its log starts anew.
+
+    A follower whose log ends in a later epoch than the snapshot stops by itself: `handleFetchSnapshotResponse` of
+    `KafkaRaftClient` wants a truncated log, and `KafkaMetadataLog.truncateToLatestSnapshot` does not truncate then.
+    When it is started again, it has stored the snapshot, and does not fetch it again.
+    """
+    end = source.snapshot
+    epoch = source.epoch_before(end)
+    if node.stored == (epoch, end):
+        return node
+    if (epoch, end) <= (node.last_epoch, len(node.log)) and not protocol.takes_older_snapshots:
+        return attrs.evolve(halted(node), stored=(epoch, end))
+    anew = attrs.evolve(
+        node, log=source.log[:end], snapshot=end, start=end, stored=None, flushed=end, high_watermark=end
+    )
+    anew = attrs.evolve(anew, read=0, missed=frozenset())
+    return halted(anew) if end < node.high_watermark else anew
 
 
 def truncated(state: Quorum, node: Node, epoch: int, end: int) -> Node:
     """Return a follower that has truncated its log (`ReplicatedLog.truncateToEndOffset`). It stops by itself
     rather than truncate below the high watermark that it knows.
     """
-    own_epoch, own_end = end_of_epoch(node.log, epoch)
+    own_epoch, own_end = end_of_epoch(node, epoch)
     to = min(own_end, end) if epoch in (0, own_epoch) else own_end
-    if min(to, end) < node.high_watermark:
+    if min(to, end) < node.high_watermark or to < node.start:
         return halted(node)
     read = max(node.read, len(node.log)) if state.bounds.changes else 0
     missed = frozenset(at for at in node.missed if at < to)

@@ -213,6 +213,72 @@ RULES = (
         ),
     ),
     Rule(
+        "snapshots",
+        "what snapshots nodes take, and where their logs may start",
+        (
+            Value(
+                "none",
+                "none: logs start at 0",
+                "2.8: no controller takes any (KIP-630)",
+                {"takes_snapshots": False, "keeps_records": True, "flushes_snapshots": True},
+            ),
+            Value(
+                "overtaken",
+                "a log may start after its snapshot, because segments are deleted by their age and size, too",
+                "KIP-630; 3.0 to 3.2: KAFKA-14238, KAFKA-14240",
+                {"takes_snapshots": True, "keeps_records": False, "flushes_snapshots": False},
+            ),
+            Value(
+                "unflushed",
+                "a log starts where a snapshot ends, which need not be on disk",
+                "KAFKA-14238; 3.3.0 to 3.5.1: KAFKA-15312",
+                {"takes_snapshots": True, "keeps_records": True, "flushes_snapshots": False},
+            ),
+            Value(
+                "flushed",
+                "a log starts where a snapshot ends, which is on disk",
+                "KAFKA-15312; 3.5.2, 3.6.0: FileRawSnapshotWriter.freeze",
+                {"takes_snapshots": True, "keeps_records": True, "flushes_snapshots": True},
+            ),
+        ),
+    ),
+    Rule(
+        "empty_log",
+        "what a leader sends to a node with an empty log",
+        (
+            Value(
+                "records",
+                "records, if it has all",
+                "2.8 to 3.5: ReplicatedLog.validateOffsetAndEpoch",
+                {"sends_snapshot_first": False},
+            ),
+            Value(
+                "snapshot",
+                "its snapshot, if it has one",
+                "KAFKA-15078; 3.6.0: KafkaRaftClient.tryCompleteFetchRequest",
+                {"sends_snapshot_first": True},
+            ),
+        ),
+    ),
+    Rule(
+        "older_snapshot",
+        "what a follower does with a snapshot that ends in an earlier epoch than its log",
+        (
+            Value(
+                "stops",
+                "it keeps its log and stops; when it is started again, it follows and gets no records",
+                "KIP-630; 3.0 to 4.4: KafkaMetadataLog.truncateToLatestSnapshot",
+                {"takes_older_snapshots": False},
+            ),
+            Value(
+                "taken",
+                "its log starts anew with it; no release does that",
+                "no ticket",
+                {"takes_older_snapshots": True},
+            ),
+        ),
+    ),
+    Rule(
         "controller_told",
         "when the controller is told that its node leads",
         (

@@ -69,7 +69,11 @@ class Node:
         epoch: the epoch that it knows.
         leader: the leader of the epoch, or `NONE` if it does not know one.
         vote: the node for which it voted in the epoch, or `NONE`.
-        log: the records in its log.
+        log: the records in its log, with those that were deleted from it.
+        snapshot: where its latest snapshot ends: the records before are in it.
+        start: where its log starts: the records before were deleted from it.
+        stored: the epoch and the end of a snapshot of its leader, if its log goes on in a later epoch; see
+            `replication.loaded`.
         flushed: the number of records that are on disk. The rest is lost if power is.
         high_watermark: the high watermark that it knows, or 0 if it does not know one since its start.
         fetched: whether a follower has fetched from its leader.
@@ -89,6 +93,9 @@ class Node:
     leader: int = NONE
     vote: int = NONE
     log: Log = ()
+    snapshot: int = 0
+    start: int = 0
+    stored: tuple[int, int] | None = None
     flushed: int = 0
     high_watermark: int = 0
     fetched: bool = False
@@ -109,7 +116,11 @@ class Node:
     @property
     def last_epoch(self) -> int:
         """The epoch of its last record, or 0."""
-        return self.log[-1].epoch if self.log else 0
+        return self.epoch_before(len(self.log))
+
+    def epoch_before(self, offset: int) -> int:
+        """Return the epoch of the record before an offset, or 0."""
+        return self.log[offset - 1].epoch if offset else 0
 
     @property
     def epoch_start(self) -> int:
@@ -120,6 +131,14 @@ class Node:
     def changes_committed(self) -> bool:
         """Whether all changes of voters in its log are below its high watermark."""
         return all(record.voters is None for record in self.log[self.high_watermark :])
+
+    def cut_at(self, end: int) -> Node:
+        """Return the node with a log that ends at an offset when it starts. If that is before its snapshot ends, the
+        log starts anew there (`KafkaMetadataLog.truncateToLatestSnapshot`).
+        """
+        if end < self.snapshot:
+            return attrs.evolve(self, log=self.log[: self.snapshot], flushed=self.snapshot, start=self.snapshot)
+        return attrs.evolve(self, log=self.log[:end], flushed=end)
 
     def with_record(self, record: Record, *, rereads: bool) -> Node:
         """Return the node with a record appended to its log.

@@ -17,7 +17,15 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.model.raft.state import Quorum
 from leadline.reports.loading import load_spec
-from tests.brokers.test_quorum import ELECTION, behaviour, missed_change, resigned_stranger, unknown_leader
+from tests.brokers.test_quorum import (
+    ELECTION,
+    LEFT_OUT,
+    behaviour,
+    missed_change,
+    older_snapshot,
+    resigned_stranger,
+    unknown_leader,
+)
 from tests.brokers.test_reproduction import replays
 from tests.model.test_quorum import TICKETS
 
@@ -58,7 +66,7 @@ def test_a_replaced_disk_loses_what_was_committed() -> None:
     assert (affected["judgement"], without["judgement"]) == ("reproduced", "absent")
 
 
-@pytest.mark.parametrize("name", ["missed change of voters", "unknown leader", "resigned stranger", "former candidate"])
+@pytest.mark.parametrize("name", LEFT_OUT)
 def test_what_no_release_has_fixed_is_made_and_is_not_without_the_event_that_decides(name: str) -> None:
     affected, without = replays(name)
     assert (affected["release"], affected["judgement"]) == ("4.4.0", "reproduced")
@@ -135,6 +143,16 @@ def test_a_node_that_asks_a_leader_which_its_voters_lack_stops(release: str, tmp
     made = replayed(unknown_leader(release), release, tmp_path)
     assert (made.not_made, made.difference) == ("", "")
     assert "Expected to be Follower, but the current state is Unattached" in made.told[2]
+
+
+@pytest.mark.parametrize("release", ["3.8.1", "3.9.1", "4.4.0"])
+def test_a_node_with_a_record_of_a_later_epoch_than_a_snapshot_stops_and_gets_no_records(
+    release: str, tmp_path: Path
+) -> None:
+    made = replayed(older_snapshot(release), release, tmp_path)
+    assert (made.not_made, made.difference) == ("", "")
+    assert "Full log truncation expected but didn't happen" in str(made.steps[-2].observed)
+    assert "log L1@2, HW 0" in made.told[1]
 
 
 @pytest.mark.parametrize("release", ["3.8.1", "3.9.1", "4.4.0"])

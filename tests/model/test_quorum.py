@@ -82,6 +82,16 @@ TICKETS: dict[str, tuple[dict[str, int], list[str], dict[str, dict[str, int]]]] 
         ["active_controller_complete"],
         {"3.7.0": {}, "3.7.1": {"active_controller_complete": 9}, "3.9.0": {}},
     ),
+    "KAFKA-14238": (
+        ONE_EPOCH | {"snapshots": 1},
+        ["deleted_records_in_snapshot"],
+        {"3.2.3": {"deleted_records_in_snapshot": 7}, "3.3.0": {}},
+    ),
+    "KAFKA-15312": (
+        ONE_EPOCH | {"snapshots": 1, "power_losses": 1},
+        ["deleted_records_in_snapshot"],
+        {"3.5.1": {"deleted_records_in_snapshot": 10}, "3.5.2": {}},
+    ),
     "KAFKA-15489": (
         ONE_EPOCH | {"early": 0, "deaths": 2},
         ["isolated_leader_resigns"],
@@ -349,6 +359,7 @@ KILLED_BY: dict[str, set[str]] = {
     "acknowledged-unflushed": {"quorum_leader_complete"},
     "two-changes": {"quorum_leader_complete"},
     "watermark-inherited": {"announced_watermark_monotonic"},
+    "uncommitted-in-snapshot": {"snapshots_committed"},
 }
 
 

@@ -221,6 +221,7 @@ def test_the_tickets_about_quorums() -> None:
     assert {bug.ticket for bug in own.bugs} == {
         *("KAFKA-12181", "KAFKA-14205", "KAFKA-17333", "KAFKA-15489", "KAFKA-16164", "no ticket: former candidate"),
         *("no ticket: missed change of voters", "no ticket: unknown leader", "no ticket: resigned stranger"),
+        *("KAFKA-14238", "KAFKA-15312", "no ticket: older snapshot"),
     }
 
 

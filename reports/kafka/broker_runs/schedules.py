@@ -265,7 +265,7 @@ _EVENTS = (
 )
 
 _EVENTS_OF = {
-    QUORUM: ("append", "restart", "change_configuration", "change_voters", "replace_disk"),
+    QUORUM: ("take_snapshot", "append", "restart", "change_configuration", "change_voters", "replace_disk"),
     GROUPS: ("fail_over", "crash", "pause", "leave"),
 }
 """The same in other families."""
