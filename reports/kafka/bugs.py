@@ -280,10 +280,13 @@ class Archive:
     def allowed(self, spec: Spec[Any]) -> list[Bug]:
         """Return a release's bugs whose failures can happen, in a cluster of any size and with any settings.
 
+        A bug that no rule decides needs its own settings: it cannot be told from other violations of its property.
+
         Parameters:
             spec: the spec of a release. Its bounds give the kinds of failures that can happen.
         """
-        return [bug for bug in self.affecting(spec) if _can_happen(bug, spec)]
+        found = [bug for bug in self.affecting(spec) if _can_happen(bug, spec)]
+        return [bug for bug in found if bug.rules or _is_possible(bug, spec)]
 
     def outside(self, spec: Spec[Any]) -> list[Bug]:
         """Return a release's bugs that a search of the release's spec cannot find.

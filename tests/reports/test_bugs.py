@@ -238,6 +238,7 @@ def test_the_tickets_about_groups() -> None:
         *("KAFKA-9752", "KAFKA-12890", "KAFKA-12984", "KAFKA-13419", "KAFKA-14639", "no ticket: sync timer"),
         *("KAFKA-4682", "KAFKA-20634", "KAFKA-16147", "KAFKA-16249"),
         *("no ticket: lost response", "no ticket: outdated commit", "no ticket: own instance"),
+        *("no ticket: unclaimed partition", "no ticket: late static member"),
     }
     assert {bug.ticket for bug in own.unreached} == {"KAFKA-7909", "KAFKA-8500", "KAFKA-20442"}
 

@@ -17,7 +17,10 @@ from tests.suite.archive import ARCHIVE, runs_of
 SLOW = {"no ticket: outdated log end", "KAFKA-15665"}
 """Bugs whose searches take minutes."""
 
-WITHOUT_FIX = {"KAFKA-20716", "KAFKA-14808", "KAFKA-14205", "no ticket: sync timer"}
+WITHOUT_FIX = {
+    *("KAFKA-20716", "KAFKA-14808", "KAFKA-14205", "no ticket: sync timer"),
+    *("no ticket: unclaimed partition", "no ticket: late static member"),
+}
 """Bugs without a release or a rule that fixes them, so that no *holds* rests on their situation."""
 
 
