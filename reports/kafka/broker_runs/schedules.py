@@ -312,15 +312,16 @@ def _like(bug: Bug, column: Any) -> object:
 
 def _spec_name(bug: Bug, release: BrokerRelease) -> str:
     """Return the name of the spec that describes a release, in the family of a bug."""
-    names = {
-        CONTROL: f"control/{release.name}",
-        TRANSACTIONS: f"txn/{release.number}",
-        QUORUM: f"quorum/{release.number}",
-        GROUPS: f"group/{release.number}{_release_of(bug.affected[-1].partition('+')[0]).kind}",
-    }
-    if family_of(bug) not in names:
-        return release.spec
-    column = _release_of(names[family_of(bug)])
+    match family_of(bug):
+        case "control":
+            name = f"control/{release.name}"
+        case "txn" | "quorum" as family:
+            name = f"{family}/{release.number}"
+        case "group":
+            name = f"group/{release.number}{_release_of(bug.affected[-1].partition('+')[0]).kind}"
+        case _:
+            return release.spec
+    column = _release_of(name)
     return column.same_as or str(column.name)
 
 
