@@ -261,9 +261,10 @@ def test_a_bug_of_groups_is_where_the_archive_says_and_nowhere_else(bug: Bug) ->
 def test_a_bug_of_groups_is_outside_a_search_with_other_settings_or_fewer_failures() -> None:
     """A bug that needs no setting of consumers occurs with each. The sync timer needs two perturbations."""
     spec = load_spec("group/3.0")
-    assert [bug.ticket for bug in ARCHIVE.outside(spec)] == ["KAFKA-14639", "no ticket: sync timer"]
+    static = ["no ticket: unclaimed partition", "no ticket: late static member"]
+    assert [bug.ticket for bug in ARCHIVE.outside(spec)] == ["KAFKA-14639", "no ticket: sync timer", *static]
     larger = spec.with_bounds({"cooperative": True, "clients": 3, "perturbations": 2})
-    assert ARCHIVE.outside(larger) == []
+    assert [bug.ticket for bug in ARCHIVE.outside(larger)] == static
     assert [bug.ticket for bug in known_bugs_within(larger, "stable_at_rest")] == ["no ticket: sync timer"]
     assert [bug.ticket for bug in ARCHIVE.possible(load_spec("group/2.8").with_bounds({"static": True}))] == [
         *("KAFKA-12890", "KAFKA-13419", "no ticket: sync timer"),
