@@ -104,10 +104,11 @@ def beside(bug: Bug) -> list[BugSearch]:
     found = dict[str, str]()
     for column in {(each.kind, each.line): each for each in map(release, bug.affected)}.values():
         like = load_spec(bug.affected[0]).family.like(column)
+        same = {each.name for each in like for name in map(release, bug.affected) if each.values == name.values}
         for pair in itertools.pairwise([each.name for each in like if each.line == column.line]):
             if len(affected.intersection(pair)) == 1:
                 (listed,) = affected.intersection(pair)
-                found |= dict.fromkeys(set(pair) - affected - searched, listed)
+                found |= dict.fromkeys(set(pair) - affected - same - searched, listed)
     specs = [
         load_spec(name).with_bounds(bug.bounds_for(listed)).with_properties([bug.property])
         for name, listed in found.items()
