@@ -164,7 +164,7 @@ def _first_seen(trace: Trace[AnyGroup], followed: Trace[AnyGroup]) -> int | None
 
 def _next_by_itself(trace: Trace[AnyGroup], about: Property | None, arrives: bool) -> Trace[AnyGroup] | None:
     """Return a trace with one more step: a commit in flight arrives, if that is wanted, or the coordinator or a
-    consumer goes on although the group should be at rest. None if there is no such step.
+    consumer goes on, although nothing should happen in the group any more. None if there is no such step.
     """
     last, spec = trace.states[-1], trace.spec
     going_on = [each for each in spec.instances if each.action.name == "commit_arrives"] if arrives else []

@@ -17,25 +17,12 @@ from leadline.brokers.plans import AnyPlan
 from leadline.checker.errors import LeadlineError
 from leadline.model.control.actions import ACTIONS
 from leadline.model.control.wire import ON_THE_WIRE
-from leadline.reports.kafka.broker_runs.counterexamples import counterexample
-from leadline.reports.kafka.broker_runs.schedules import (
-    Schedules,
-    affected_release,
-    bug_of,
-    fixed_release,
-    schedules_of,
-)
-from leadline.reports.kafka.bugs import CONTROL, read_archive
+from leadline.reports.kafka.broker_runs.schedules import affected_release
+from leadline.reports.kafka.bugs import CONTROL
 from leadline.reports.loading import load_spec
+from tests.suite.archive import ARCHIVE, schedules
 
-ARCHIVE = read_archive()
 STATE = {"LeaderEpoch": 1, "Leader": 1, "Isr": [1], "TopicName": "t"}
-
-
-def schedules(ticket: str) -> Schedules:
-    bug = bug_of(ARCHIVE, ticket)
-    affected = affected_release(bug, None)
-    return schedules_of(ARCHIVE, bug, affected, fixed_release(bug, affected, None), counterexample)
 
 
 def made(plan: AnyPlan) -> ControlPlan:

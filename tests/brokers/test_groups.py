@@ -34,18 +34,10 @@ from leadline.model.group.conformance.errors import (
 )
 from leadline.model.group.consumer.actions import ACTIONS as CONSUMER_ACTIONS
 from leadline.model.group.perturbed import Commit
-from leadline.reports.kafka.broker_runs.counterexamples import counterexample
-from leadline.reports.kafka.broker_runs.schedules import (
-    Schedules,
-    affected_release,
-    bug_of,
-    fixed_release,
-    schedules_of,
-)
-from leadline.reports.kafka.bugs import GROUPS, read_archive
+from leadline.reports.kafka.bugs import GROUPS
 from leadline.reports.loading import load_spec
+from tests.suite.archive import ARCHIVE, schedules
 
-ARCHIVE = read_archive()
 NOT_MADE = {
     "KAFKA-12984": "a bug of consumers",
     "KAFKA-13419": "a bug of consumers",
@@ -54,12 +46,6 @@ NOT_MADE = {
     "no ticket: lost response": "a bug of consumers",
     "no ticket: outdated commit": "no assignor that assigns anything",
 }
-
-
-def schedules(ticket: str) -> Schedules:
-    bug = bug_of(ARCHIVE, ticket)
-    affected = affected_release(bug, None)
-    return schedules_of(ARCHIVE, bug, affected, fixed_release(bug, affected, None), counterexample)
 
 
 def made(plan: AnyPlan) -> GroupsPlan:

@@ -26,18 +26,11 @@ from leadline.model.disk.batches import TRANSACTIONAL
 from leadline.model.txn.messages import EndTxn, Produce, Request
 from leadline.model.txn.partition import Data, Marker
 from leadline.model.txn.state import Transactions
-from leadline.reports.kafka.broker_runs.counterexamples import counterexample
-from leadline.reports.kafka.broker_runs.schedules import (
-    Schedules,
-    affected_release,
-    bug_of,
-    fixed_release,
-    schedules_of,
-)
-from leadline.reports.kafka.bugs import TRANSACTIONS, read_archive
+from leadline.reports.kafka.broker_runs.schedules import affected_release, bug_of, fixed_release
+from leadline.reports.kafka.bugs import TRANSACTIONS
 from leadline.reports.loading import load_spec
+from tests.suite.archive import ARCHIVE, schedules
 
-ARCHIVE = read_archive()
 NOT_MADE = {
     "KAFKA-17507": "a background task of the broker",
     "KAFKA-14884": "as soon as its coordinator has answered",
@@ -45,12 +38,6 @@ NOT_MADE = {
     "KAFKA-20357": "no other can take over",
     "KAFKA-20716": "no other can be elected",
 }
-
-
-def schedules(ticket: str, release: str | None = None) -> Schedules:
-    bug = bug_of(ARCHIVE, ticket)
-    affected = affected_release(bug, release)
-    return schedules_of(ARCHIVE, bug, affected, fixed_release(bug, affected, None), counterexample)
 
 
 def made(plan: AnyPlan) -> TransactionsPlan:
