@@ -30,7 +30,7 @@ from leadline.reports.document import (
     plain,
     words,
 )
-from leadline.reports.loading import command_for_trace
+from leadline.reports.loading import command_for_trace, shipped_column
 from leadline.reports.matrix import BUG_STATES, Column, Configuration, Matrix, MatrixCell, summary
 from leadline.reports.traces.story import what_happened
 
@@ -95,6 +95,9 @@ def matrix_document(matrix: Matrix, columns: Sequence[Column], command: str) -> 
 def document_of(document: Document, spec: str) -> Document:
     """Return the part of a matrix's document that is about one spec: the verdicts on it, in each configuration.
 
+    Parameters:
+        spec: the name of the spec, or another name of it.
+
     Raises:
         LeadlineError: if the matrix does not have the spec.
     """
@@ -120,6 +123,9 @@ def document_of(document: Document, spec: str) -> Document:
             found.append(block)
     if not any(isinstance(block, Table) for block in found):
         known = [*dict.fromkeys(name for name in names if "/" in name)]
+        if (release := shipped_column(spec)) is not None and release.same_as in known:
+            own = document_of(document, release.same_as)
+            return attrs.evolve(own, blocks=(Paragraph(words(f"{spec} {release.note}.")), *own.blocks))
         raise LeadlineError(f"the matrix has no spec {spec!r}{nearest(spec, known) or f': choose from {known}'}")
     return attrs.evolve(document, title=f"{document.title} {spec}", blocks=tuple(found))
 

@@ -197,7 +197,7 @@ class Plan:
                 effort += (_LATER if place else 0) if setting.effort is None else setting.effort
                 effort += _ANOTHER * (number - fewest) if every else 0
                 planned = Planned(
-                    name=_name(setting, size, failing, number if every else 0),
+                    name=_name(bounded, setting, size, failing, number if every else 0),
                     reference="+".join([spec.name, *(f"{k}={v}" for k, v in setting.rules.items())]),
                     bounds=bounds,
                     kept=frozenset({*setting.bounds, *size}),
@@ -287,13 +287,15 @@ def _bounded(spec: Spec[Any], bounds: Values) -> Spec[Any]:
         raise LeadlineError(f"the plan does not fit {spec.name}: {error}") from error
 
 
-def _name(setting: Setting, size: Mapping[str, Any], failing: Sequence[Failure], most: int) -> str:
+def _name(spec: Spec[Any], setting: Setting, size: Mapping[str, Any], failing: Sequence[Failure], most: int) -> str:
     numbers = Counter(each.name for each in failing)
     names = [name if number == 1 else f"{number} x {name}" for name, number in numbers.items()]
     if most:
         names.append(f"at most {counted(most, 'failure')} of any kind")
     sizes = [f"{name}={value}" for name, value in size.items()]
-    return ", ".join([setting.name, *sizes, " + ".join(names) or "no failure"])
+    allowed = spec.family is None or any(getattr(spec.bounds, name) for name in spec.family.perturbations)
+    alone = "only failures of the default bounds" if allowed else "no failure"
+    return ", ".join([setting.name, *sizes, " + ".join(names) or alone])
 
 
 _LARGER = 0.5

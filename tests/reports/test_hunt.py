@@ -517,6 +517,14 @@ def test_searches_are_from_small_to_large() -> None:
     assert not [name for name in first if "with 1 replica + first partition with 2 replicas" in name]
 
 
+def test_a_search_to_which_a_plan_adds_no_failure_says_whether_the_bounds_have_some() -> None:
+    groups, atomic = base_spec("group/2.8"), base_spec("atomic/kip-320")
+    searches = read_plan(shipped_plan(groups) or Path()).searches(groups)
+    assert searches[0].name == "the default assignor, clients=2, only failures of the default bounds"
+    none = Setting(name="none", bounds=dict.fromkeys(atomic.family.perturbations, 0))
+    assert [search.name for search in Plan(settings=[none]).searches(atomic)] == ["none, no failure"]
+
+
 def test_one_search_of_many_failures_visits_what_a_search_of_each_does() -> None:
     """It visits common states once. The last failure may be one more than the most, and nothing is found with more."""
     bounds: Values = {"acks": "all", "min_insync_replicas": 2, "records": 1, "crashes": 0, "isr_shrinks": 0}

@@ -6,11 +6,14 @@ import io
 from pathlib import Path
 
 import attrs
+import pytest
 from rich.console import Console
 
-from leadline.reports.document import Cell, Document, Fold, Heading, Items, Paragraph, Span, Table, words
+from leadline.checker.errors import LeadlineError
+from leadline.reports.document import Cell, Document, Fold, Heading, Items, Paragraph, Span, Table, table, words
 from leadline.reports.document.html import document_page
 from leadline.reports.document.terminal import document_view
+from leadline.reports.matrix_document import document_of
 from leadline.reports.matrix_overview import overview, with_overview
 from tests.browser.chromium import chromium, needs_chromium
 from tests.browser.opened_page import Opened
@@ -53,6 +56,17 @@ def test_one_spec_is_shown_alone(tmp_path: Path) -> None:
     assert (both.count("holds ("), one.count("holds ("), one.count("violated (")) == (2, 2, 0)
     run = call("matrix", "matrix.toml", "--spec", "atomic/kip-32", folder=tmp_path)
     assert run.complaint == "the matrix has no spec 'atomic/kip-32': did you mean 'atomic/kip-320'?"
+
+
+def test_a_release_is_shown_by_the_column_for_which_it_stands() -> None:
+    rows = [("group/3.2", "holds"), ("group/3.4.1", "violated")]
+    document = Document("Groups", (table("verdicts", ("release", "safe"), rows),))
+    alias, own = document_of(document, "group/3.9.2"), document_of(document, "group/3.4.1")
+    assert alias.blocks[1:] == own.blocks
+    said = "group/3.9.2 stands for group/3.4.1: no rule of the model differs in Kafka 3.4.1 to 3.9.2."
+    assert alias.blocks[0] == Paragraph(words(said))
+    with pytest.raises(LeadlineError, match=r"the matrix has no spec 'group/2\.8'"):
+        document_of(document, "group/2.8")
 
 
 @needs_chromium
