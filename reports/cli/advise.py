@@ -20,7 +20,7 @@ from leadline.reports.kafka.advice.advice import Advice, Group
 from leadline.reports.kafka.advice.cluster import clusters
 from leadline.reports.kafka.advice.decisions import Decider
 from leadline.reports.kafka.advice.document import advice_document
-from leadline.reports.kafka.advice.groups import GroupAdvice, advise_group, group_document, read_group
+from leadline.reports.kafka.advice.groups import ConsumerGroup, GroupAdvice, advise_group, group_document, read_group
 from leadline.reports.kafka.advice.settings import MOST, read_settings
 from leadline.reports.kafka.bugs import read_archive
 from leadline.reports.lines import say
@@ -51,7 +51,8 @@ A = TypeVar("A", Advice, GroupAdvice)
     "--consumer-config",
     type=FILE,
     metavar="FILE",
-    help="A file with the settings of the consumers of a group, instead of --config: the advice is about the group.",
+    help="A file with the settings of the consumers of a group: the advice is about the group. With --config, some "
+    "settings of brokers are read, too.",
 )
 @click.option(
     "--topic-config",
@@ -97,7 +98,8 @@ def advise(
     The settings controller.quorum.voters and controller.quorum.bootstrap.servers tell how many controllers there are:
     searches then say by what their metadata log loses a committed record, and what this costs partitions.
     With --consumer-config, the settings partition.assignment.strategy and group.instance.id determine by which known
-    bugs a group gets stuck, or reads records twice.
+    bugs a group gets stuck, or reads records twice; with --config, also group.consumer.assignors and, from 3.7 to 3.9,
+    which coordinator the brokers have.
 
     \b
     leadline advise --from 3.6.1 --config server.properties
@@ -113,9 +115,9 @@ def advise(
     archive = read_archive()
     decider = Decider(archive, max_seconds, progress_line)
     if consumer_config is not None:
-        given = {"config": config, "topic-config": topic_config, "producer-config": producer_config}
+        given = {"topic-config": topic_config, "producer-config": producer_config}
         refuse_options(given | {"replication-factor": replication_factor}, "cannot be used with --consumer-config")
-        return _of_group(before, after or before, consumer_config, decider, wanted)
+        return _of_group(before, after or before, read_group(consumer_config, config), decider, wanted)
     if config is None:
         raise click.UsageError("Missing option '--config', or '--consumer-config' for advice on a consumer group.")
     settings = read_settings(config, topic_config, producer_config, replication_factor)
@@ -128,10 +130,12 @@ def advise(
     return _report(advice, advice_document, files, undecided)
 
 
-def _of_group(before: str, after: str, file: Path, decider: Decider, wanted: Mapping[str, Path | None]) -> int:
+def _of_group(
+    before: str, after: str, group: ConsumerGroup, decider: Decider, wanted: Mapping[str, Path | None]
+) -> int:
     files = Files(FORMATS["advice on a group"], wanted)
     with only_the_result_on_stdout(files.only_a_report):
-        advice = advise_group(before, after, read_group(file), decider.archive, decider)
+        advice = advise_group(before, after, group, decider.archive, decider)
     return _report(advice, group_document, files, advice.is_undecided)
 
 

@@ -303,8 +303,11 @@ class Archive:
 
     def known(self, spec: Spec[Any], name: str) -> list[Bug]:
         """Return a release's bugs that can violate a property within the bounds of a search."""
-        bugs = [bug for bug in self.affecting(spec) if bug.property == name]
-        return [bug for bug in bugs if _is_within(bug, spec)]
+        return [bug for bug in self.within(spec) if bug.property == name]
+
+    def within(self, spec: Spec[Any]) -> list[Bug]:
+        """Return a release's bugs that can occur within the bounds of a search, whichever property it checks."""
+        return [bug for bug in self.affecting(spec) if _is_within(bug, spec)]
 
     def affecting(self, spec: Spec[Any]) -> list[Bug]:
         """Return the bugs that affect a release, or no bugs if the spec is not a release."""

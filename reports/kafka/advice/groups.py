@@ -1,17 +1,18 @@
 """Advice on a consumer group: the known bugs by which it gets stuck, or by which records are read twice.
 
 What the brokers do and what the consumers do are taken to be of one release. The archive decides which bugs a release
-has; if the consumers are configured differently from those of the archive's own search, a search decides.
+has; if the group is configured differently from that of the archive's own search, a search decides.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import attrs
 
+from leadline.checker.bounds import describe_bounds
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Verdict
 from leadline.invariants import consumer_groups, group_offsets, groups
@@ -53,30 +54,47 @@ HARMS = {
 }
 """What the violation of a bug's property means to a user."""
 
+OF_GROUPS = CONSUMERS | {"any_target": "assignor other than UniformAssignor"}
+"""How a group is configured: the bounds, with what they stand for."""
+
+UNIFORM = "UniformAssignor"
+
+IN_JAVA = {"lost_commit": "acknowledged"}
+"""The rules that differ where classic groups of 3.7 to 3.9 have the coordinator in Java. They have that in Scala by
+default."""
+
 OF_CONSUMERS = ("claims", "fenced_while_joining", "illegal_generation", "interruption", "instance_id")
 """The rules that consumers follow. The others are those of brokers."""
 
 
 @attrs.frozen
 class ConsumerGroup:
-    """How the consumers of a group are configured.
+    """How a group is configured, by its consumers and by the brokers.
 
     Attributes:
         protocol: the value of ``group.protocol``, in lower case.
-        cooperative, static: the settings, as in the bounds of specs. The first one is of the classic protocol only.
-        origins: where the values come from, keyed by the name of the bound.
+        cooperative, static: settings of consumers, as in the bounds of specs. The first one is of the classic protocol
+            only.
+        any_target: with the consumer protocol, whether the brokers' assignor is another one than UniformAssignor.
+        in_java: whether brokers before 4.0 have the coordinator in Java, also for classic groups. None if nothing is
+            known of the brokers.
+        origins: where the values come from, keyed by the name of the attribute.
     """
 
     protocol: str
     cooperative: bool
     static: bool
+    any_target: bool
+    in_java: bool | None
     origins: dict[str, str]
 
     @property
     def bounds(self) -> dict[str, bool]:
-        """The settings as bounds of a spec."""
-        static = {"static": self.static}
-        return {"cooperative": self.cooperative} | static if self.is_classic else static
+        """The settings as bounds of a spec. An assignor that is not named could assign anything, as in some searches of
+        the archive: the others, which have UniformAssignor, find bugs of it, too.
+        """
+        uniform = {} if self.any_target else {"any_target": False}
+        return {"static": self.static} | ({"cooperative": self.cooperative} if self.is_classic else uniform)
 
     @property
     def is_classic(self) -> bool:
@@ -141,8 +159,11 @@ class GroupAdvice:
         return any(Status.UNDECIDED in (each.before.status, each.after.status) for each in self.findings)
 
 
-def read_group(path: Path) -> ConsumerGroup:
+def read_group(path: Path, brokers: Path | None = None) -> ConsumerGroup:
     """Read the settings of the consumers of a group.
+
+    Parameters:
+        brokers: the file of a broker's settings, some of which are about groups.
 
     Raises:
         LeadlineError: if the file cannot be read, if an assignor is not one of Kafka's, or if the protocol is unknown
@@ -158,12 +179,38 @@ def read_group(path: Path) -> ConsumerGroup:
         raise LeadlineError(f"{assignors.place}: {assignors.name} cannot be set with group.protocol={CONSUMER}")
     # ConsumerCoordinator uses the most advanced protocol that all assignors support
     kinds = [] if assignors is None else [_is_cooperative(name, assignors) for name in assignors.value.split(",")]
+    own = {} if brokers is None else read_properties(brokers)
+    java, remote = _in_java(own), entries.get("group.remote.assignor", own.get("group.consumer.assignors"))
     origins = {
         "protocol": protocol.place if protocol is not None else "the default",
         "cooperative": assignors.place if assignors is not None else "the default: RangeAssignor decides",
         "static": instance.place if instance is not None else "the default",
+        "any_target": remote.place if remote is not None else f"the default: {UNIFORM}",
+        "in_java": java.place if java is not None else "the default",
     }
-    return ConsumerGroup(kind, bool(kinds) and all(kinds), bool(instance and instance.value), origins)
+    in_java = None if brokers is None else java is not None
+    any_target = remote is not None and not _is_uniform(remote.value)
+    return ConsumerGroup(
+        kind, bool(kinds) and all(kinds), bool(instance and instance.value), any_target, in_java, origins
+    )
+
+
+def _in_java(brokers: Mapping[str, Entry]) -> Entry | None:
+    """Return the setting that gives brokers of 3.7 to 3.9 the coordinator in Java, or None if they have none.
+
+    With ZooKeeper, they have the one in Scala (BrokerServer and KafkaServer; KafkaConfig.isNewGroupCoordinatorEnabled).
+    """
+    enabled, protocols = (brokers.get(f"group.coordinator.{name}") for name in ("new.enable", "rebalance.protocols"))
+    if "zookeeper.connect" in brokers and "process.roles" not in brokers:
+        return None
+    if enabled is not None and enabled.value.lower() == "true":
+        return enabled
+    return protocols if protocols is not None and CONSUMER in re.split(r"\s*,\s*", protocols.value.lower()) else None
+
+
+def _is_uniform(assignors: str) -> bool:
+    """Return whether the first of some assignors on brokers is UniformAssignor, by its name or its class."""
+    return assignors.split(",")[0].strip().rpartition(".")[2] in ("uniform", UNIFORM)
 
 
 def _is_cooperative(name: str, entry: Entry) -> bool:
@@ -205,12 +252,18 @@ def _column(option: str, text: str, group: ConsumerGroup) -> GroupColumn:
         raise LeadlineError(f"{option} {text}: expected a release from {since}, for group.protocol={group.protocol}")
     if isinstance(column, Column) and (early := column.too_early(Bounds(**group.bounds))):
         raise LeadlineError(f"{option} {text} does not have a setting of the consumers: {early}")
-    return column
+    return column.with_rules(IN_JAVA) if group.in_java and _may_be_in_java(column) else column
+
+
+def _may_be_in_java(column: GroupColumn) -> bool:
+    """Return whether a column is a release with two coordinators, and has that in Scala."""
+    return isinstance(column, Column) and minor(column.short_name) in ("3.7", "3.8", "3.9")
 
 
 def _place(column: GroupColumn, group: ConsumerGroup) -> int:
     """Return the position of a release. Two releases may have the same rules, with another one between them."""
-    return next(place for place, each in enumerate(group.columns) if column.name in (each.name, *each.aliases))
+    name = column.name.partition("+")[0]
+    return next(place for place, each in enumerate(group.columns) if name in (each.name, *each.aliases))
 
 
 def _decided(bug: Bug, column: GroupColumn, group: ConsumerGroup, archive: Archive, decider: Decider) -> Decision:
@@ -219,24 +272,30 @@ def _decided(bug: Bug, column: GroupColumn, group: ConsumerGroup, archive: Archi
         return ABSENT
     usual = archive.searched(bug, column.name)
     changed = {name: value for name, value in group.bounds.items() if getattr(usual.bounds, name) != value}
+    condition = f"if the {OF_GROUPS['any_target']} assigns so ({group.origins['any_target']})"
+    condition *= getattr(usual.bounds, "any_target", False)
     if not changed:
-        return Decision(Status.POSSIBLE, "", explore_command(usual))
+        return Decision(Status.POSSIBLE, condition, explore_command(usual))
     spec = usual.with_bounds(changed)
     mended = archive.searched(bug, column.name, fix_of(bug, column)).with_bounds(changed) if bug.rules else None
     try:
         verdict = decider.result(spec).verdict
-        is_other = verdict is Verdict.VIOLATED and mended and decider.result(mended).verdict is not Verdict.HOLDS
+        fixed = decider.result(mended).verdict if verdict is Verdict.VIOLATED and mended else Verdict.HOLDS
     except InterruptedSearchError:
         return Decision(Status.UNDECIDED, "the search with these settings was interrupted", explore_command(spec))
-    if is_other:
+    if fixed is Verdict.VIOLATED:
         reason = "the property is violated with these settings, but with the fix, too: there is another cause"
+        if others := [other.ticket for other in archive.within(spec) if other is not bug]:
+            reason += f", and what fails in this search is enough for {' and '.join(others)}"
         return Decision(Status.UNDECIDED, reason, explore_command(spec))
-    if verdict is Verdict.VIOLATED:
-        return Decision(Status.POSSIBLE, "found by a search with these settings", explore_command(spec))
-    if verdict is Verdict.INCOMPLETE:
-        reason = f"the search with these settings was not complete after {decider.max_seconds:g} s (--max-seconds)"
+    if verdict is Verdict.VIOLATED and fixed is Verdict.HOLDS:
+        reason = ", ".join(filter(None, ("found by a search with these settings", condition)))
+        return Decision(Status.POSSIBLE, reason, explore_command(spec))
+    if Verdict.INCOMPLETE in (verdict, fixed):
+        what = "the search with these settings" if verdict is Verdict.INCOMPLETE else "the search with the fix"
+        reason = f"{what} was not complete after {decider.max_seconds:g} s (--max-seconds)"
         return Decision(Status.UNDECIDED, reason, explore_command(spec))
-    said = [f"{'' if value else 'no '}{CONSUMERS[name]} ({group.origins[name]})" for name, value in changed.items()]
+    said = [f"{'' if value else 'no '}{OF_GROUPS[name]} ({group.origins[name]})" for name, value in changed.items()]
     return Decision(Status.AVOIDED, f"avoided by the settings: {' and '.join(said)}", explore_command(spec))
 
 
@@ -260,11 +319,11 @@ def _summary(advice: GroupAdvice) -> Iterator[Block]:
 
 
 def _when(finding: GroupFinding, advice: GroupAdvice) -> str:
-    """Return whether a bug can occur in each release."""
-    if not advice.is_upgrade:
-        return finding.after.status.value
-    group = group_of(finding.before, finding.after)
-    return group.value
+    """Return whether a bug can occur in each release, and whether more than one failure is needed."""
+    found = group_of(finding.before, finding.after) if advice.is_upgrade else finding.after.status
+    number = len(_coinciding(finding.bug))
+    is_possible = Status.POSSIBLE in (finding.before.status, finding.after.status)
+    return f"{found.value} (if {number} things coincide)" if is_possible and number > 1 else found.value
 
 
 def _settings(advice: GroupAdvice) -> Iterator[Block]:
@@ -276,7 +335,10 @@ def _settings(advice: GroupAdvice) -> Iterator[Block]:
         ("partition.assignment.strategy", f"{assignor} ({group.origins['cooperative']})"),
         ("group.instance.id", f"{members} members ({group.origins['static']})"),
     ]
-    rows = rows if group.is_classic else [rows[0], rows[2]]
+    assigns = f"{OF_GROUPS['any_target'] if group.any_target else UNIFORM} ({group.origins['any_target']})"
+    rows = rows if group.is_classic else [rows[0], ("group.remote.assignor", assigns), rows[2]]
+    if group.in_java is not None and any(_may_be_in_java(column) for column in advice.columns):
+        rows.append(("coordinator", f"in {'Java' if group.in_java else 'Scala'} ({group.origins['in_java']})"))
     yield table("settings in effect", ("setting in effect", "value"), rows)
     yield from (Paragraph((Span(f"note: {note}"),), "note") for note in _notes(advice))
 
@@ -286,6 +348,12 @@ def _notes(advice: GroupAdvice) -> Iterator[str]:
         "brokers and consumers are taken to have the same release. A bug in the consumers comes with their library: if "
         "it has another release, ask for that, too"
     )
+    if advice.group.in_java is None and any(_may_be_in_java(column) for column in advice.columns):
+        yield (
+            "with group.coordinator.new.enable=true, or consumer in group.coordinator.rebalance.protocols, brokers of "
+            "3.7 to 3.9 have the coordinator in Java, by which a classic group can lose a commit, too (KAFKA-20634): "
+            "pass the file of a broker with --config"
+        )
     for version in dict.fromkeys((advice.before, advice.after)):
         if len([each for each in advice.group.columns if version in map(minor, each.versions)]) > 1:
             yield f"{version} stands for its first release. Later ones have other rules: write the one that runs"
@@ -300,9 +368,17 @@ def _details(advice: GroupAdvice) -> Iterator[Block]:
             yield Paragraph((Span(each.bug.ticket, "violated"), Span(f"  {_when(each, advice)}, in the {each.side}")))
             reasons = [each.before.reason, each.after.reason]
             last = [f"meanwhile: {each.bug.until}"] if each.after.status is Status.POSSIBLE else []
-            yield Items(tuple(map(words, dict.fromkeys(filter(None, (each.bug.sentence, *reasons, *last))))))
+            needed = _coinciding(each.bug)
+            told = (each.bug.sentence, f"must coincide: {', and '.join(needed)}" * (len(needed) > 1), *reasons, *last)
+            yield Items(tuple(map(words, dict.fromkeys(filter(None, told)))))
             commands = [each.before.command, each.after.command, command_for(each.bug.ticket)]
             yield from (Paragraph((Span(name, "code"),), "command") for name in dict.fromkeys(filter(None, commands)))
+
+
+def _coinciding(bug: Bug) -> list[str]:
+    """Return what must happen for a bug to occur: the failures that the archive's search allows, each once."""
+    bounds = load_spec(bug.affected[0]).with_bounds(bug.bounds).bounds
+    return [text for name, number, text, _ in describe_bounds(bounds) if number and name in GROUP.perturbations]
 
 
 def _by_design(advice: GroupAdvice) -> Iterator[Block]:
