@@ -16,10 +16,12 @@ from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame
 from leadline.brokers.messages.definitions import Definitions
 from leadline.brokers.messages.shutdown import asks_to_stop
+from leadline.brokers.node_releases import NodeReleases
 from leadline.brokers.ports import Node
 from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.redaction import Redaction
+from leadline.brokers.releases import BrokerRelease
 
 POLL_SECONDS = 0.2
 CONNECT_SECONDS = 2.0
@@ -62,6 +64,7 @@ class _ClusterRecording(RecordingWriter):
         self.registered: set[int] = set()
         self.stopping: set[int] = set()
         self._registering: dict[int, int] = {}
+        self.releases: NodeReleases | None = None
 
     def write_frame(self, frame: Frame, definitions: Definitions) -> None:
         self.frames += 1
@@ -75,6 +78,8 @@ class _ClusterRecording(RecordingWriter):
                 self._registering[frame.number] = frame.source
         elif frame.answers in self._registering:
             self.registered.add(self._registering.pop(frame.answers))
+        if self.releases is not None:
+            self.releases.see(frame)
         super().write_frame(frame, definitions)
 
 
@@ -162,12 +167,26 @@ class Recorder:
                 raise BrokerError(f"cannot listen on {self._host}:{port}: {error.strerror or error}") from error
             self.listeners.append(Listener(node, number, real, port, client))
 
+    def follow_upgrade(self, release: BrokerRelease, told: Path | None = None) -> None:
+        """Record which node runs which release of a mix. Call it after `listen`.
+
+        Parameters:
+            told: the file that says it, one line for each change, if nodes do not say it themselves.
+
+        Raises:
+            BrokerError: see `NodeReleases`; also if the file cannot be read.
+        """
+        controllers = sum(each.node == "controller" for each in self.listeners)
+        brokers = [broker for broker, _ in self._brokers()]
+        self._recording.releases = NodeReleases(release, brokers, controllers, self._proxy.note, told)
+
     def run(self, seconds: float | None = None) -> None:
         """Record until the time limit is reached or Ctrl-C is pressed. Starts and ends of brokers are detected by
         connecting to their ports.
 
         Raises:
-            BrokerError: if a connection cannot be decoded, because it uses TLS or SASL, for example.
+            BrokerError: if a connection cannot be decoded, because it uses TLS or SASL, for example, or if a node says
+                that it runs no release of the upgrade.
         """
         end = float("inf") if seconds is None else time.monotonic() + seconds
         while time.monotonic() < end:
@@ -204,6 +223,8 @@ class Recorder:
             self._proxy.note("started", node=broker)
 
     def _check(self) -> None:
+        if self._recording.releases is not None:
+            self._recording.releases.check()
         if self._proxy.plain is not None:
             raise BrokerError(
                 f"a connection cannot be decoded, for example because it uses TLS ({self._proxy.plain}): record "

@@ -42,6 +42,7 @@ TEXT_OF_COMMITS = "CommittedMetadata"
 ZOOKEEPER_OPERATIONS = {"create", "create2", "multi", "setData"}
 METADATA_RECORDS = {
     "BrokerRegistrationChangeRecord",
+    "FeatureLevelRecord",
     "FenceBrokerRecord",
     "PartitionChangeRecord",
     "PartitionRecord",

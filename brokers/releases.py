@@ -17,6 +17,12 @@ _LOG4J_2 = tuple(f"org.apache.logging.log4j:log4j-{name}:2.24.3" for name in ("s
 _JAXB = ("javax.xml.bind:jaxb-api:2.3.1",)
 _ZOOKEEPER = ("org.apache.zookeeper:zookeeper:3.4.12",)
 
+METADATA_LEVELS = {
+    "3.3": 7, "3.4": 8, "3.5": 11, "3.6": 14, "3.7": 19, "3.8": 20, "3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29,
+    "4.3": 30, "4.4": 33,
+}  # fmt: skip
+"""The highest `metadata.version` of each minor version (`MetadataVersion` in Kafka's code, without unstable ones)."""
+
 
 @attrs.frozen
 class BrokerRelease:
@@ -50,6 +56,11 @@ class BrokerRelease:
     def level(self) -> str:
         """The highest `inter.broker.protocol.version` or `metadata.version` of the release, such as ``2.8``."""
         return ".".join(map(str, self.version[: 3 if self.version < (1,) else 2]))
+
+    @property
+    def metadata_level(self) -> int | None:
+        """The number of the highest `metadata.version` of the release, or None before 3.3."""
+        return METADATA_LEVELS.get(self.level)
 
     @property
     def artifact(self) -> str:

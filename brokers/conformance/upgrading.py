@@ -16,6 +16,7 @@ from leadline.brokers.conformance.metadata import created_at
 from leadline.brokers.conformance.metadata_applied import at_broker, written
 from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.brokers.conformance.partition import Announcement, PartitionRecording
+from leadline.brokers.releases import mixed_release
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.following import FollowedRelease
 from leadline.model.kafka.conformance.observer import Window
@@ -38,7 +39,24 @@ def stages_at(read: PartitionRecording, release: FollowedRelease, at: float) -> 
     stages += [(upgrade, stage) for _, upgrade, stage in _changes(read)]
     if any(stage >= len(release.upgrades[upgrade].stages) for upgrade, stage in stages):
         raise NotFollowed(f"{read.path}: a feature is raised or lowered that is the same in {release.column.name}")
-    return tuple(read.stage_of(node, at) for node in (*read.assignment, active))
+    found = tuple(read.stage_of(node, at) for node in (*read.assignment, active))
+    _check_level(read, found[-1])
+    return found
+
+
+def _check_level(read: PartitionRecording, stage: int) -> None:
+    """Check that the metadata log, if the recording has its beginning, names the level of a stage (KRaft)."""
+    about = str(read.about.get("release"))
+    if ".." not in about:
+        return
+    old = mixed_release(about)
+    runs = old if stage < NEW_LEVEL or old.newer is None else old.newer
+    for each in read.metadata:
+        is_earlier = each.name == "FeatureLevelRecord" and each.offset < created_at(read)
+        if is_earlier and each.body["Name"] == METADATA_VERSION and each.body["FeatureLevel"] != runs.metadata_level:
+            raise NotFollowed(
+                f"{read.path}: {METADATA_VERSION} changes before {read.topic}-{read.partition} is created"
+            )
 
 
 def stage_at(context: Context, broker: int, at: float) -> int:

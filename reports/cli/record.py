@@ -9,7 +9,7 @@ import click
 
 from leadline.brokers.messages.jars import definitions_of
 from leadline.brokers.recorder import Address, Recorder, settings
-from leadline.brokers.releases import BrokerRelease, broker_release
+from leadline.brokers.releases import BrokerRelease, mixed_release
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.exit_codes import AS_EXPECTED
@@ -43,7 +43,12 @@ class _Address(click.ParamType[Address]):
 
 @click.command()
 @click.argument("recording", type=click.Path(path_type=Path))
-@click.option("--release", required=True, metavar="RELEASE", help="The release of the brokers, such as 3.9.1.")
+@click.option(
+    "--release",
+    required=True,
+    metavar="RELEASE",
+    help="The release of the brokers, such as 3.9.1, or 3.9.1..4.1.1 if it is upgraded.",
+)
 @click.option(
     "--broker",
     "brokers",
@@ -72,6 +77,13 @@ class _Address(click.ParamType[Address]):
 )
 @click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop after this number of seconds.")
 @click.option(
+    "--runs",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With two releases and ZooKeeper: a file to which you append a line before a broker starts, such as "
+    "'0 new release'.",
+)
+@click.option(
     "--with-records",
     is_flag=True,
     help="Record all messages unchanged, with their keys and values. By default, keys and values are hashed, and "
@@ -87,6 +99,7 @@ def record(
     advertise: str | None,
     first_port: int,
     seconds: float | None,
+    runs: Path | None,
     with_records: bool,
 ) -> int:
     """Record the traffic between the processes of an existing cluster until Ctrl-C is pressed.
@@ -101,18 +114,27 @@ def record(
     leadline record run.jsonl --release 2.8.0 --zookeeper 127.0.0.1:2181 \\
       --broker 0=127.0.0.1:9092
 
+    To record a rolling upgrade, give both releases, such as --release 3.9.1..4.1.1, and begin before the first node is
+    upgraded. With KRaft, nodes say which release they run. With ZooKeeper, append it to --runs FILE before a broker
+    starts with something else: its id, and old release, new release (at the old inter.broker.protocol.version) or new
+    level.
+
     Exit code 0: the recording is complete; 2: usage error, or a connection that cannot be decoded (TLS or SASL).
     """
-    chosen = broker_release(release)
+    chosen = mixed_release(release)
     if not brokers:
         raise click.UsageError("pass --broker for each broker")
     _check_kind(chosen, controllers, zookeeper)
+    if (runs is None) != (chosen.kraft or chosen.newer is None):
+        raise click.UsageError("an upgrade with ZooKeeper, and nothing else, requires --runs")
     definitions = definitions_of(chosen)
-    about = {"release": chosen.number, "spec": chosen.spec}
+    about = {"release": chosen.name, "spec": chosen.spec}
     with Recorder(definitions, recording, host=host, hides_records=not with_records, **about) as recorder:
         recorder.listen(brokers, controllers, zookeeper, first_port)
         for line in settings(recorder.listeners, advertise or host):
             say(visible(line))
+        if chosen.newer is not None:
+            recorder.follow_upgrade(chosen, runs)
         say("recording; press Ctrl-C to stop" if seconds is None else f"recording for {seconds:g} s")
         with suppress(KeyboardInterrupt):
             recorder.run(seconds)

@@ -6,20 +6,29 @@ Each behaviour is replayed with a control: the same steps without the one that d
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 
+from leadline.brokers.client import METADATA_VERSION, Client
+from leadline.brokers.cluster import Cluster, nodes_of
 from leadline.brokers.driver.driver import Driver
 from leadline.brokers.driver.observed_state import ObservedState
 from leadline.brokers.driver.plan import plan_of
 from leadline.brokers.driver.replay import Outcome, Replay, replay
+from leadline.brokers.messages.jars import definitions_of
+from leadline.brokers.ports import Ports, free_ports
+from leadline.brokers.recorder import Address, Recorder
 from leadline.brokers.releases import mixed_release
 from leadline.checker.engines import explore
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
+from leadline.model.kafka.mixes import STAGES
+from leadline.model.kafka.rolls import NEW_LEVEL, NEW_RELEASE
 from leadline.reports.kafka.broker_runs.schedules import controller_of
 from leadline.reports.loading import load_spec
 from tests.suite.command import call
@@ -201,3 +210,74 @@ def test_the_controller_moves_to_the_new_release(
     down = ("crash(broker=1)", "controller_notices_failure(broker=1)", "controller_becomes(to=new release)")
     trace = steps(spec, *down, *rolled, "produce(leader=0)")
     assert outcome(trace, releases, tmp_path).leader == 0
+
+
+# --- a recording of an own cluster ------------------------------------------------------------------------------------
+
+
+def roll(cluster: Cluster, client: Client, told: Path) -> None:
+    """Restart all nodes of a cluster with the new release, and raise its level. With ZooKeeper, say so before."""
+    brokers, new = (0, 1), cluster.release.newest
+    client.create_topic(0, "t", [[0, 1]], {"min.insync.replicas": "2"})
+    for stage in (NEW_RELEASE, NEW_LEVEL)[: 1 if new.kraft else 2]:
+        for node in brokers:
+            cluster.stop(node)
+            with told.open("a", encoding="utf-8") as file:
+                file.write(f"{node} {STAGES[stage]}\n")
+            cluster.stages[node] = stage
+            client.forget(node)
+            time.sleep(1.0)
+            cluster.start_broker(node)
+            written(client, 1 - node)
+    if new.kraft:
+        cluster.kill("controller")
+        cluster.stages["controller"] = NEW_RELEASE
+        cluster.start(["controller"])
+        client.set_feature("controller", METADATA_VERSION, None)
+        time.sleep(2.0)
+        written(client, 0)
+
+
+def written(client: Client, broker: int) -> None:
+    """Write a record once both replicas are in the ISR."""
+    for _ in range(120):
+        view = client.partition(broker, "t")
+        if view is not None and view.leader is not None and len(view.isr) == 2:
+            client.produce(view.leader, "t", f"{time.monotonic()}".encode(), acks=-1)
+            return
+        time.sleep(0.5)
+    raise AssertionError("the ISR has not recovered")
+
+
+def watch(recorder: Recorder, done: threading.Event) -> None:
+    while not done.is_set():
+        recorder.run(0.3)
+
+
+@pytest.mark.parametrize(
+    ("releases", "wrong"), [("3.9.1..4.1.1", "kafka/3.3..3.6"), ("2.7.2..2.8.1", "kafka/0.11..2.0.0")]
+)
+def test_a_cluster_that_is_upgraded_is_recorded(releases: str, wrong: str, tmp_path: Path) -> None:
+    release, told = mixed_release(releases), tmp_path / "told"
+    told.touch()
+    real = free_ports(nodes_of(release, 2))
+    at: Any = {node: Address("127.0.0.1", port) for node, port in real.items()}
+    controllers = [(100, at["controller"])] if release.kraft else []
+    with Recorder(definitions_of(release), tmp_path / "run.jsonl", host="127.0.0.1", release=releases) as recorder:
+        recorder.listen([(0, at[0]), (1, at[1])], controllers, at.get("zookeeper"))
+        recorder.follow_upgrade(release, None if release.kraft else told)
+        advertised = {each.node: each.port for each in recorder.listeners if each.client is None}
+        zookeeper = {each.client: each.port for each in recorder.listeners if each.client is not None}
+        client = Client(definitions_of(release), advertised)
+        done = threading.Event()
+        watching = threading.Thread(target=watch, args=(recorder, done))
+        with Cluster(release, tmp_path / "cluster", brokers=2, ports=Ports(real, advertised, zookeeper)) as cluster:
+            watching.start()
+            try:
+                cluster.start()
+                roll(cluster, client, told)
+            finally:
+                done.set()
+                watching.join()
+    assert call("conform", "run.jsonl", "--partition", "t-0", folder=tmp_path).code == 0
+    assert call("conform", "run.jsonl", "--partition", "t-0", "--spec", wrong, folder=tmp_path).code == 1

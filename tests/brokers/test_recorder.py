@@ -14,10 +14,12 @@ import pytest
 
 from leadline.brokers.attribution import sender_of
 from leadline.brokers.errors import BrokerError
-from leadline.brokers.frame import Frame
+from leadline.brokers.frame import Frame, Party
+from leadline.brokers.node_releases import NodeReleases
 from leadline.brokers.recorder import Address, Recorder, settings
 from leadline.brokers.recording import read_recording
 from leadline.brokers.redaction import LEFT_OUT, Redaction
+from leadline.brokers.releases import mixed_release
 from tests.brokers import small_messages as small
 from tests.brokers.test_proxy import HELLO, SECONDS, ping, receive
 from tests.suite.command import call
@@ -252,6 +254,83 @@ def test_settings_lead_all_connections_through_the_proxies(tmp_path: Path) -> No
         assert len({each.port for each in found.listeners}) == 4
 
 
+# --- which release nodes run ------------------------------------------------------------------------------------------
+
+
+def of_upgrade(releases: str, told: Path | None = None) -> tuple[NodeReleases, list[tuple[object, str]]]:
+    """What follows an upgrade of two brokers, and what it writes."""
+    written = list[tuple[object, str]]()
+    note = lambda event, node, stage: written.append((node, stage))  # noqa: E731
+    return NodeReleases(mixed_release(releases), [0, 1], 1, note, told), written
+
+
+def asks(broker: int, version: str | None) -> Frame:
+    body = {"ClientSoftwareName": "apache-kafka-java", "ClientSoftwareVersion": version}
+    return attrs.evolve(FRAME, api="ApiVersions", client_id=f"raft-client-{broker}", body=body if version else {})
+
+
+def answers(source: Party, supported: int | None, level: int) -> Frame:
+    most = [] if supported is None else [{"Name": "metadata.version", "MinVersion": 1, "MaxVersion": supported}]
+    body = {"SupportedFeatures": most, "FinalizedFeatures": [{"Name": "metadata.version", "MaxVersionLevel": level}]}
+    return attrs.evolve(FRAME, api="ApiVersions", source=source, request=False, answers=1, body=body)
+
+
+def test_nodes_with_kraft_say_which_release_they_run() -> None:
+    releases, written = of_upgrade("3.9.1..4.1.1")
+    seen = [asks(0, "3.9.1"), asks(1, "3.9.1"), asks(1, None), answers("controller", 21, 21), asks(0, "3.9.1")]
+    for frame in (*seen, asks(1, "4.1.1"), asks(7, "1.0"), answers(0, None, 21), answers("controller", 27, 27)):
+        releases.see(frame)
+        releases.check()
+    old, new = "old release", "new release"
+    assert written == [(0, old), (1, old), ("controller", old), (1, new), ("controller", new)]
+
+
+@pytest.mark.parametrize(
+    ("frame", "says"),
+    [
+        (asks(1, "4.1.0"), "broker 1 says that it runs 4.1.0, and neither of 3.9.1 and 4.1.1"),
+        (answers("controller", 25, 21), r"the controller says that it runs metadata\.version up to 25, and neither"),
+        (answers(0, None, 27), r"metadata\.version is 27: begin to record while it is that of 3\.9\.1, 21"),
+    ],
+)
+def test_what_is_no_release_or_level_of_the_upgrade_is_refused(frame: Frame, says: str) -> None:
+    releases, _ = of_upgrade("3.9.1..4.1.1")
+    releases.see(frame)
+    with pytest.raises(BrokerError, match=says):
+        releases.check()
+
+
+def test_a_file_says_which_release_brokers_with_zookeeper_run(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    told.write_text("1 new level\n", encoding="utf-8")  # of an earlier recording
+    releases, written = of_upgrade("2.7.1..2.8.1", told)
+    with told.open("a", encoding="utf-8") as file:
+        file.write("0 new release\n1 new")
+    releases.check()
+    assert written == [(0, "old release"), (1, "old release"), (0, "new release")]
+    with told.open("a", encoding="utf-8") as file:
+        file.write(" release\n2 new level\n")
+    with pytest.raises(BrokerError, match=r"told:4: '2 new level' must be the id of a broker, and one of: old release"):
+        releases.check()
+    assert written[3:] == [(1, "new release")]
+    told.unlink()
+    with pytest.raises(BrokerError, match="cannot be read"):
+        releases.check()
+
+
+@pytest.mark.parametrize(
+    ("releases", "controllers", "says"),
+    [
+        ("3.9.1..4.1.1..4.3.1", 1, "is several upgrades: record each of them"),
+        ("4.1.0..4.1.1", 1, r"controllers of 4\.1\.0 and 4\.1\.1 do not say which of these releases they run"),
+        ("3.9.1..4.1.1", 3, "an upgrade of several controllers cannot be recorded"),
+    ],
+)
+def test_upgrades_that_cannot_be_recorded_are_refused(releases: str, controllers: int, says: str) -> None:
+    with pytest.raises(BrokerError, match=says):
+        NodeReleases(mixed_release(releases), [0], controllers, lambda *_, **__: None)
+
+
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
@@ -262,6 +341,10 @@ def test_settings_lead_all_connections_through_the_proxies(tmp_path: Path) -> No
         (["--release", "3.9.1", "--broker", "0=h:1"], "Kafka 3.9.1 uses KRaft: pass --controller, and not --zookeeper"),
         (["--release", "2.8.0", "--broker", "0=h:1"], "Kafka 2.8.0 uses ZooKeeper: pass --zookeeper"),
         (["--release", "2.8.0", "--broker", "0=h:1", "--zookeeper", "h"], "'h' must be HOST:PORT"),
+        (
+            ["--release", "2.7.1..2.8.1", "--broker", "0=h:1", "--zookeeper", "h:2"],
+            "an upgrade with ZooKeeper, and nothing else, requires --runs",
+        ),
         (["--release", "17.1", "--broker", "0=h:1"], "17.1"),
     ],
 )

@@ -21,6 +21,7 @@ from leadline.brokers.conformance.partition import PartitionRecording
 from leadline.brokers.conformance.processes import Processes, ProcessRun
 from leadline.brokers.conformance.reading import read_partition
 from leadline.brokers.recording import read_recording
+from leadline.brokers.releases import mixed_release
 from leadline.checker.conformance import Answer, Conformance
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.model.kafka.conformance.following import chain_of, followed_release
@@ -185,3 +186,32 @@ def test_an_upgrade_that_is_not_finished_is_not_followed_by_another(tmp_path: Pa
 def test_features_that_a_mix_does_not_raise_are_refused() -> None:
     with pytest.raises(NotFollowed, match=r"a feature is raised or lowered that is the same in kafka/4\.1\.\.4\.3"):
         label(LOWERED, "4.1..4.3")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("3.9.1..4.1.1", "3.3..3.6"), ("2.7.2..2.8.1", "0.11..2.0.0"), ("2.7.2..2.8.1", "2.0.0..2.1")]
+)
+def test_what_leadline_record_writes_of_an_upgrade_conforms(name: str, wrong: str) -> None:
+    """The whole upgrade was recorded by `leadline record`, in `tests/brokers/test_real_mixes.py`."""
+    path = RECORDINGS / f"recorded-{name}.jsonl"
+    report = conformance_report(path, None, None)
+    assert (report.exit_code, [each.column.name for each in report.checked]) == (
+        AS_EXPECTED,
+        [chain_of(mixed_release(name).spec).name],
+    )
+    assert conformance_report(path, f"kafka/{wrong}", None).exit_code == VIOLATED
+
+
+def test_a_level_that_rises_before_the_partition_is_created_is_refused(tmp_path: Path) -> None:
+    def early(value: Any) -> Any:
+        if isinstance(value, list):
+            return [early(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        if (value.get("Name"), value.get("FeatureLevel")) == ("metadata.version", 21):
+            return value | {"FeatureLevel": 27}
+        return {name: early(each) for name, each in value.items()}
+
+    path = RECORDINGS / "recorded-3.9.1..4.1.1.jsonl"
+    with pytest.raises(NotFollowed, match=r"metadata\.version changes before t-0 is created"):
+        label(changed(path, tmp_path, early), "3.9..4.1")

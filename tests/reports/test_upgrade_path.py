@@ -80,7 +80,7 @@ def test_the_release_version_raises_eligible_leader_replicas() -> None:
 
 @pytest.mark.parametrize(
     ("before", "after", "is_open"),
-    [("3.8", "3.9", True), ("4.0", "4.1", True), ("3.6", "3.7", False), ("4.1", "4.3", False)],
+    [("3.8", "3.9", True), ("4.0", "4.1", True), ("3.6", "3.7", False), ("4.1", "4.3", False), ("4.3", "4.4", False)],
 )
 def test_metadata_version_goes_back_only_where_no_record_changed(before: str, after: str, is_open: bool) -> None:
     raised = steps(before, after, KRAFT)[1]

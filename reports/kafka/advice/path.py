@@ -44,8 +44,8 @@ FIRST_WITH_REGISTERED_CONTROLLERS = (3, 7)
 FIRST_WITH_JAVA_17 = (4, 0)
 """The first release whose brokers need Java 17 (KIP-1013), and `metadata.version` 3.3 or later."""
 
-CHANGED_RECORDS = ((3, 3), (3, 4), (3, 5), (3, 6), (3, 7), (4, 0), (4, 3))
-"""The minor versions with a `metadata.version` that changed records (`MetadataVersion.didMetadataChange`, 4.3.1)."""
+CHANGED_RECORDS = ((3, 3), (3, 4), (3, 5), (3, 6), (3, 7), (4, 0), (4, 3), (4, 4))
+"""The minor versions with a `metadata.version` that changed records (`MetadataVersion.didMetadataChange`, 4.4.0)."""
 
 
 @attrs.frozen
