@@ -75,6 +75,7 @@ class Row:
         standing: short texts about the row that depend on other rows, for example whether the controller has fenced a
             broker. If these texts change, the change is not shown as an event of the row.
         up: whether the process that the row represents is running. If not, the lane of the row in a diagram is dotted.
+        is_log: whether the cells are those of a log, with offsets as their positions. If not, they are a set.
     """
 
     columns: Mapping[str, str] = attrs.field(factory=dict, converter=_visible_columns)
@@ -83,6 +84,7 @@ class Row:
     badges: tuple[str, ...] = attrs.field(default=(), converter=_visible_texts)
     standing: tuple[str, ...] = attrs.field(default=(), converter=_visible_texts)
     up: bool = True
+    is_log: bool = True
 
 
 @attrs.frozen

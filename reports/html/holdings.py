@@ -82,11 +82,15 @@ class Holding:
         """A description of the picture, for screen readers."""
         there = [
             " ".join(filter(None, [cell.drawn.text, f"({cell.drawn.caption})" if cell.drawn.caption else ""]))
-            + f" at offset {cell.offset}"
+            + f" at offset {cell.offset}" * self.row.is_log
             for cell in self.cells
             if not cell.is_gone
         ]
-        gone = [f"{cell.drawn.text} is gone from offset {cell.offset}" for cell in self.cells if cell.is_gone]
+        gone = [
+            f"{cell.drawn.text} is gone" + f" from offset {cell.offset}" * self.row.is_log
+            for cell in self.cells
+            if cell.is_gone
+        ]
         marks = [f"{mark.name} {mark.offset}" for mark in self.marks]
         return f"{self.name} holds {', '.join([*(there or ['nothing']), *gone, *marks])}"
 

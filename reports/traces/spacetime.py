@@ -57,10 +57,10 @@ def space_time(rows: Sequence[Rows], trace: Trace[object] | None = None) -> Spac
 
 
 def losses(before: Rows, after: Rows) -> Iterator[str]:
-    """Yield a phrase about each row that loses cells in a step, for example because its log is truncated."""
+    """Yield a phrase about each log that loses cells in a step, for example because it is truncated."""
     for name, row in after.items():
         kept, held = len(row.cells), before.get(name, Row()).cells
-        if held[kept:]:
+        if row.is_log and held[kept:]:
             yield f"{name} loses {', '.join(cell.text for cell in held[kept:])} from offset {kept}"
 
 

@@ -53,7 +53,7 @@ def partition_cells(partition: int, assigned: list[str], state: Perturbed[C]) ->
         offsets = state.offsets
         columns |= {"committed": number(offsets.committed[partition]), "written": str(offsets.written[partition])}
     badges = [f"{name} {text}" for name, text in columns.items()]
-    return Row(badges=badges, columns=columns, cells=tuple(Cell(each, "reads") for each in read))
+    return Row(badges=badges, columns=columns, cells=tuple(Cell(each, "reads") for each in read), is_log=False)
 
 
 def rows(state: Classic) -> dict[str, Row]:
@@ -100,6 +100,7 @@ def _consumer(state: Classic, client: Consumer) -> Row:
         },
         cells=cells(client.owned, client.generation),
         up=client.phase != DOWN,
+        is_log=False,
     )
 
 

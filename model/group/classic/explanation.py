@@ -63,6 +63,25 @@ def _of(step: Step[Classic]) -> Iterator[tuple[str, str, bool]]:
             keeps = f" It keeps partitions {sorted(now.owned)}." if now.owned else ""
             yield f"consumer {number} learns that {why}, and forgets its member id.{keeps}", "fenced", False
     yield from _of_group(before, after)
+    if step.action == "send_join" and before.group.state == after.group.state == STABLE:
+        yield from _replaced(before, after)
+
+
+def _replaced(before: Classic, after: Classic) -> Iterator[tuple[str, str, bool]]:
+    """Yield that a static member has taken the place of another one in a stable group."""
+    was, now = ({member.member_id for member in state.group.members} for state in (before, after))
+    for old, new in zip(was - now, now - was, strict=False):
+        text = (
+            f"member {new} takes the place of member {old}, which has the same group.instance.id, without a rebalance"
+        )
+        yield text + _unassigned(after), "replaced", True
+
+
+def _unassigned(state: Classic) -> str:
+    """Return text about the partitions that a stable group has assigned to nobody, if there are any."""
+    assigned = {partition for member in state.group.members for partition in member.assignment}
+    left = [partition for partition in range(state.bounds.partitions) if partition not in assigned]
+    return f"; {left} is assigned to nobody" if left else ""
 
 
 def _of_group(before: Classic, after: Classic) -> Iterator[tuple[str, str, bool]]:
@@ -80,7 +99,7 @@ def _of_group(before: Classic, after: Classic) -> Iterator[tuple[str, str, bool]
                 break
     if now.state == STABLE and was.state == COMPLETING:
         given = ", ".join(f"{sorted(member.assignment)} to member {member.member_id}" for member in now.members)
-        yield f"the coordinator persists the assignment: {given}", "stable", True
+        yield f"the coordinator persists the assignment: {given}{_unassigned(after)}", "stable", True
         for member in now.members:
             for number, client in enumerate(before.clients):
                 stale = (client.owned & member.assignment) if client.member_id != member.member_id else frozenset()

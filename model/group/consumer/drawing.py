@@ -56,26 +56,41 @@ def group_state(state: ConsumerGroup) -> str:
 
 def _coordinator(state: ConsumerGroup) -> Row:
     group = state.group
-    members = " ".join(_member(state, member) for member in group.members) or "-"
+    members = " ".join(_member(member) for member in group.members) or "-"
     owners = " ".join(f"p{partition}:m{owner}" for partition, owner in enumerate(group.target) if owner != NONE)
     epochs = " ".join(f"p{partition}:{number(epoch)}" for partition, epoch in enumerate(group.partition_epochs))
+    waits = "; ".join(
+        f"m{member.member_id} for {awaited}" for member in group.members if (awaited := _awaited(state, member))
+    )
     role = group_state(state)
+    badges = [role, f"epoch {group.epoch}", f"target@{group.target_epoch} {owners or '-'}", f"members {members}"]
     return Row(
-        badges=[role, f"epoch {group.epoch}", f"target@{group.target_epoch} {owners or '-'}", f"members {members}"],
+        badges=[*badges, *([f"waits: {waits}"] if waits else [])],
         columns={
             "role": role,
             "epoch": str(group.epoch),
             "target": f"@{group.target_epoch} {owners or '-'}",
             "member": members,
+            "waits": waits or "-",
             "partition epochs": epochs,
         },
     )
 
 
-def _member(state: ConsumerGroup, member: Member) -> str:
+def _member(member: Member) -> str:
     revoking = f" revoking {partitions(member.revoking)}" if member.revoking else ""
-    waits = " waiting" if member_state(state, member) == "UNRELEASED_PARTITIONS" else ""
-    return f"m{member.member_id}@{member.epoch}:{partitions(member.assigned)}{revoking}{waits}"
+    return f"m{member.member_id}@{member.epoch}:{partitions(member.assigned)}{revoking}"
+
+
+def _awaited(state: ConsumerGroup, member: Member) -> str:
+    """Return the partitions for which a member waits, with the members that still hold them, or an empty string."""
+    if member_state(state, member) != "UNRELEASED_PARTITIONS":
+        return ""
+    group, found = state.group, list[str]()
+    for partition in sorted(group.target_of(member.member_id) - member.assigned):
+        holders = [f"m{each.member_id}" for each in group.members if each is not member and partition in each.held]
+        found.append(" of ".join([f"p{partition}", *holders]))
+    return " and ".join(found)
 
 
 def _consumer(state: ConsumerGroup, client: Consumer) -> Row:
@@ -94,6 +109,7 @@ def _consumer(state: ConsumerGroup, client: Consumer) -> Row:
         },
         cells=cells(client.owned, client.epoch),
         up=client.stopped != DOWN,
+        is_log=False,
     )
 
 
@@ -125,5 +141,6 @@ DRAWING = Drawing(
     arrivals=arrivals,
     events=events,
     legend="m0@2:0 1: the member with id 0 has the epoch 2 and is assigned partitions 0 and 1; target: the assignment "
-    "to which members are moved; p0: a partition that a consumer reads",
+    "to which members are moved; m1 for p1 of m0: m1 waits for partition 1, which m0 has not given up; p0: a partition "
+    "that a consumer reads",
 )

@@ -9,7 +9,7 @@ from leadline.checker.drawing import Event
 from leadline.model.group.classic.explanation import answers_lost
 from leadline.model.group.consumer.coordinator import FATAL, refuses, report_of
 from leadline.model.group.consumer.state import LEFT, ConsumerGroup, Group, Member
-from leadline.model.group.perturbed import NONE
+from leadline.model.group.perturbed import NONE, NOTHING
 
 DISTURBANCES = {
     "crash": ("consumer {client} crashes; the coordinator learns that only from its session", "crashed"),
@@ -76,22 +76,52 @@ def _of_group(was: Group, now: Group) -> Iterator[tuple[str, str, bool]]:
 
 
 def _of_members(step: Step[ConsumerGroup]) -> Iterator[tuple[str, str, bool]]:
-    for number, client in enumerate(step.before.clients):
-        if step.action != "send_heartbeat" or step.arguments["client"] != number:
-            continue
-        member_id = step.after.clients[number].member_id
-        was = step.before.group.member(member_id) or Member(member_id)
-        now = step.after.group.member(member_id)
-        report = report_of(client)
-        if now is None:
-            continue
-        old = step.before.holder_of(number)
-        if old is not None and old.member_id != member_id:
-            yield f"member {member_id} takes over the assignment of member {old.member_id}", "takes over", True
-        if now.revoking and now.revoking != was.revoking:
-            yield f"member {member_id} shall revoke {sorted(now.revoking)} first", "revoke", True
-        if was.revoking and now.revoking and report is not None and not report & was.revoking:
-            text = f"member {member_id} reports that it has revoked {sorted(was.revoking)}, and that is not noticed"
-            yield text, "ignored", False
-        if now.assigned - was.held:
-            yield f"member {member_id} is assigned {sorted(now.assigned - was.held)}", "assigned", True
+    """Yield what a heartbeat changes, also one whose response is lost, and what a consumer takes."""
+    if step.action == "end_reconciliation":
+        yield from _taken(step)
+    if step.action not in ("send_heartbeat", "fail_over"):
+        return
+    number = step.arguments["client"]
+    client, member_id = step.before.clients[number], step.after.clients[number].member_id
+    was = step.before.group.member(member_id) or Member(member_id)
+    now = step.after.group.member(member_id)
+    report = report_of(client)
+    if now is None:
+        return
+    old = step.before.holder_of(number)
+    if old is not None and old.member_id != member_id:
+        yield f"member {member_id} takes over the assignment of member {old.member_id}", "takes over", True
+    if now.revoking and now.revoking != was.revoking:
+        yield f"member {member_id} shall revoke {sorted(now.revoking)} first", "revoke", True
+    if was.revoking and now.revoking and report is not None and not report & was.revoking:
+        text = f"member {member_id} reports that it has revoked {sorted(was.revoking)}, and that is not noticed"
+        yield text, "ignored", False
+    if (given := was.held - now.held) and report is not None:
+        text = f"member {member_id} reports {sorted(report)}: the coordinator takes {sorted(given)} for revoked"
+        still = given & (client.taking or NOTHING)
+        belief = f". Consumer {number} goes on to take {sorted(still)}, as it was told before"
+        yield text + belief * bool(still), "stale" if still else "revoked", not still
+    if now.assigned - was.held:
+        yield f"member {member_id} is assigned {sorted(now.assigned - was.held)}", "assigned", True
+        yield from _still_read(step.before, member_id, now.assigned - was.held)
+
+
+def _taken(step: Step[ConsumerGroup]) -> Iterator[tuple[str, str, bool]]:
+    """Yield the partitions that a consumer takes, and that its member does not hold any more."""
+    number = step.arguments["client"]
+    own = step.after.clients[number]
+    member = step.after.group.member(own.member_id)
+    stale = own.owned - step.before.clients[number].owned - (NOTHING if member is None else member.held)
+    for partition in sorted(stale):
+        holders = [f"member {each.member_id}" for each in step.after.group.members if partition in each.held]
+        text = (
+            f"consumer {number} takes partition {partition}, which is assigned to {' and '.join(holders) or 'nobody'}"
+        )
+        yield text, "stale", False
+
+
+def _still_read(state: ConsumerGroup, member_id: int, assigned: frozenset[int]) -> Iterator[tuple[str, str, bool]]:
+    """Yield the consumers that read what is assigned to another one's member."""
+    for number, client in enumerate(state.clients):
+        if client.member_id != member_id and client.owned & assigned:
+            yield f"consumer {number} still reads {sorted(client.owned & assigned)}", "stale", False
