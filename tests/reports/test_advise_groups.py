@@ -126,6 +126,12 @@ def test_which_coordinator_brokers_have(tmp_path: Path, brokers: str | None, in_
     assert given(tmp_path, EAGER, brokers).in_java is in_java
 
 
+def test_a_placeholder_is_refused(tmp_path: Path) -> None:
+    said = r"server.properties:1: group.coordinator.new.enable=\$\{JAVA\} is a placeholder"
+    with pytest.raises(LeadlineError, match=said):
+        given(tmp_path, EAGER, "group.coordinator.new.enable=${JAVA}\n")
+
+
 def test_a_classic_group_with_the_coordinator_in_java(tmp_path: Path) -> None:
     advice = advised(tmp_path, "3.9.2", "4.2.2", EAGER, "group.coordinator.new.enable=true\n")
     groups = {each.bug.ticket: group_of(each.before, each.after) for each in advice.findings}

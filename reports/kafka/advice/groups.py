@@ -25,6 +25,7 @@ from leadline.reports.kafka.advice.advice import group_of
 from leadline.reports.kafka.advice.decisions import ABSENT, Decider, Decision, InterruptedSearchError, Status
 from leadline.reports.kafka.advice.json_advice import decision_object
 from leadline.reports.kafka.advice.properties import Entry, read_properties
+from leadline.reports.kafka.advice.settings import wrong
 from leadline.reports.kafka.bugs import CONSUMERS, GROUPS, Archive, Bug, command_for, fix_of
 from leadline.reports.loading import explore_command, load_spec
 from leadline.reports.origin import Origin
@@ -62,6 +63,9 @@ UNIFORM = "UniformAssignor"
 IN_JAVA = {"lost_commit": "acknowledged"}
 """The rules that differ where classic groups of 3.7 to 3.9 have the coordinator in Java. They have that in Scala by
 default."""
+
+OF_COORDINATOR = ("group.coordinator.new.enable", "group.coordinator.rebalance.protocols")
+"""The settings that decide which coordinator brokers of 3.7 to 3.9 have."""
 
 OF_CONSUMERS = ("claims", "fenced_while_joining", "illegal_generation", "interruption", "instance_id")
 """The rules that consumers follow. The others are those of brokers."""
@@ -166,8 +170,8 @@ def read_group(path: Path, brokers: Path | None = None) -> ConsumerGroup:
         brokers: the file of a broker's settings, some of which are about groups.
 
     Raises:
-        LeadlineError: if the file cannot be read, if an assignor is not one of Kafka's, or if the protocol is unknown
-            or does not have a setting.
+        LeadlineError: if a file cannot be read, if an assignor is not one of Kafka's, if the protocol is unknown or
+            does not have a setting, or if a value is a placeholder.
     """
     entries = read_properties(path)
     protocol = entries.get("group.protocol")
@@ -180,7 +184,11 @@ def read_group(path: Path, brokers: Path | None = None) -> ConsumerGroup:
     # ConsumerCoordinator uses the most advanced protocol that all assignors support
     kinds = [] if assignors is None else [_is_cooperative(name, assignors) for name in assignors.value.split(",")]
     own = {} if brokers is None else read_properties(brokers)
-    java, remote = _in_java(own), entries.get("group.remote.assignor", own.get("group.consumer.assignors"))
+    remote = entries.get("group.remote.assignor", own.get("group.consumer.assignors"))
+    for entry in (remote, *(own.get(name) for name in OF_COORDINATOR)):
+        if entry is not None and entry.is_placeholder:
+            raise wrong(entry, "a value")
+    java = _in_java(own)
     origins = {
         "protocol": protocol.place if protocol is not None else "the default",
         "cooperative": assignors.place if assignors is not None else "the default: RangeAssignor decides",
@@ -200,7 +208,7 @@ def _in_java(brokers: Mapping[str, Entry]) -> Entry | None:
 
     With ZooKeeper, they have the one in Scala (BrokerServer and KafkaServer; KafkaConfig.isNewGroupCoordinatorEnabled).
     """
-    enabled, protocols = (brokers.get(f"group.coordinator.{name}") for name in ("new.enable", "rebalance.protocols"))
+    enabled, protocols = map(brokers.get, OF_COORDINATOR)
     if "zookeeper.connect" in brokers and "process.roles" not in brokers:
         return None
     if enabled is not None and enabled.value.lower() == "true":

@@ -180,7 +180,8 @@ def _voters(entries: Mapping[str, Entry]) -> Voters | None:
 # --- values -----------------------------------------------------------------------------------------------------
 
 
-def _wrong(entry: Entry, expected: str) -> LeadlineError:
+def wrong(entry: Entry, expected: str) -> LeadlineError:
+    """Return the error that a value is a placeholder, or that it is not one of those that are expected."""
     if entry.is_placeholder:
         return LeadlineError(
             f"{entry.place}: {entry.name}={entry.value} is a placeholder: replace it with a value, or remove the line "
@@ -194,9 +195,9 @@ def _number(entry: Entry, most: int | None = None) -> int:
     try:
         value = int(entry.value)
     except ValueError:
-        raise _wrong(entry, "a whole number of at least 1") from None
+        raise wrong(entry, "a whole number of at least 1") from None
     if value < 1:
-        raise _wrong(entry, "a whole number of at least 1")
+        raise wrong(entry, "a whole number of at least 1")
     if most is not None and value > most:
         raise LeadlineError(f"{entry.place}: {entry.name}={value} is out of range: it must be at most {most}")
     return value
@@ -208,13 +209,13 @@ def _count(entry: Entry) -> int:
 
 def _truth(entry: Entry) -> bool:
     if entry.value.lower() not in ("true", "false"):
-        raise _wrong(entry, "true or false")
+        raise wrong(entry, "true or false")
     return entry.value.lower() == "true"
 
 
 def _acks(entry: Entry) -> str:
     if entry.value not in ("all", "-1", "0", "1"):
-        raise _wrong(entry, "all, -1, 1 or 0")
+        raise wrong(entry, "all, -1, 1 or 0")
     return "all" if entry.value == "-1" else entry.value
 
 
