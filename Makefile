@@ -25,7 +25,7 @@ PYODIDE := reports/playground/node_modules/pyodide/package.json
 MERMAID := tests/browser/node/node_modules/mermaid/package.json
 
 .PHONY: check test quick lint compiled bench bench-audit bench-natural bench-walks bench-hunt figures trials mutants real pages page-answers \
-  page-confirmed page-consumer-groups page-control page-costs page-deletion page-designs page-group-offsets page-groups page-matrix page-mutants page-quorum page-rolls page-states page-transactions page-upgrades playground changelog clean
+  page-confirmed page-consumer-groups page-control page-costs page-deletion page-designs page-group-offsets page-group-states page-groups page-matrix page-mutants page-quorum page-rolls page-states page-transactions page-upgrades playground changelog clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check --shipped
@@ -75,7 +75,7 @@ real: $(VENV)/installed-test
 pages: $(VENV)/installed-test
 	$(BIN)/python -m tests.documents.counterexamples
 	$(BIN)/python -m tests.documents.bugs > $(VENV)/bugs.md && mv $(VENV)/bugs.md reports/pages/findings/bugs.md
-	$(MAKE) --jobs=2 page-matrix page-mutants page-quorum page-rolls page-states page-transactions page-upgrades page-control page-costs page-deletion page-designs page-group-offsets page-groups page-consumer-groups page-answers page-confirmed
+	$(MAKE) --jobs=2 page-matrix page-mutants page-quorum page-rolls page-states page-transactions page-upgrades page-control page-costs page-deletion page-designs page-group-offsets page-group-states page-groups page-consumer-groups page-answers page-confirmed
 	$(BIN)/python -m tests.documents.pictures
 
 page-answers:
@@ -91,7 +91,7 @@ page-matrix:
 	mkdir -p reports/tables && mv $(VENV)/matrix.json reports/tables/matrix.json
 	$(BIN)/leadline matrix --markdown > reports/pages/matrix.md
 
-page-consumer-groups page-control page-costs page-deletion page-designs page-group-offsets page-groups page-quorum page-rolls page-states page-transactions page-upgrades: page-%:
+page-consumer-groups page-control page-costs page-deletion page-designs page-group-offsets page-group-states page-groups page-quorum page-rolls page-states page-transactions page-upgrades: page-%:
 	$(BIN)/leadline matrix $* --recompute --save $(VENV)/$*.jsonl --json $(VENV)/$*.json > /dev/null
 	mkdir -p reports/tables && mv $(VENV)/$*.json reports/tables/$*.json
 	$(BIN)/leadline matrix $* --markdown > reports/pages/$*.md

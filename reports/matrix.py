@@ -41,6 +41,7 @@ NAMED = (
     "deletion",
     "designs",
     "group-offsets",
+    "group-states",
     "groups",
     "quorum",
     "rolls",

@@ -44,8 +44,8 @@ def matrix(
     verdicts on one release in each configuration; --markdown and --html show them all.
     Stored tables have a digest of the specs, properties and bounds that made them, and are refused if it differs. FILE
     can also be the name of another shipped matrix: consumer-groups, control, costs, deletion, designs, group-offsets,
-    groups, quorum, rolls, states, transactions, which shows what a read_committed consumer can see, or upgrades.
-    Otherwise, FILE is a TOML file of your own, whose specs are searched.
+    group-states, groups, quorum, rolls, states, transactions, which shows what a read_committed consumer can see, or
+    upgrades. Otherwise, FILE is a TOML file of your own, whose specs are searched.
 
     \b
     specs = ["rpc/kip-101", "rpc/kip-320"]

@@ -92,6 +92,7 @@ DELETION_MATRIX = SHIPPED.with_name("deletion.toml")
 GROUPS_MATRIX = SHIPPED.with_name("groups.toml")
 QUORUM_MATRIX = SHIPPED.with_name("quorum.toml")
 GROUP_OFFSETS_MATRIX = SHIPPED.with_name("group-offsets.toml")
+GROUP_STATES_MATRIX = SHIPPED.with_name("group-states.toml")
 CONSUMER_GROUPS_MATRIX = SHIPPED.with_name("consumer-groups.toml")
 PAGES = {
     SHIPPED: "matrix.md",
@@ -104,6 +105,7 @@ PAGES = {
     ROLLS_MATRIX: "rolls.md",
     UPGRADES_MATRIX: "upgrades.md",
     GROUP_OFFSETS_MATRIX: "group-offsets.md",
+    GROUP_STATES_MATRIX: "group-states.md",
     GROUPS_MATRIX: "groups.md",
     QUORUM_MATRIX: "quorum.md",
     CONSUMER_GROUPS_MATRIX: "consumer-groups.md",
