@@ -27,27 +27,28 @@ def answers_page(run: SuiteRun) -> Iterator[str]:
             yield from (*map(visible, check.note.split("\n")), "")
         if outcome.failure:
             yield from (f"**Not as expected: {visible(outcome.failure)}.**", "")
-        for item in outcome.result.properties:
-            yield from _verdict(item, outcome.result.statistics.distinct)
-        yield from ("", "```", outcome.prepared.command, "```")
+        said = [
+            line for item in outcome.result.properties for line in _verdict(item, outcome.result.statistics.distinct)
+        ]
+        yield from (*said, *([""] if said and said[-1] else []), "```", outcome.prepared.command, "```")
 
 
 def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
     name, sentence = f"`{visible(item.property.name)}`", visible(item.property.sentence)
+    story = story_of(item.traces[0]) if item.traces else None
     if item.property.kind.is_witness:
-        reached = f"reached in {len(item.traces[0])} states" if item.traces else "**not reached**"
+        reached = "**not reached**" if story is None else f"reached in {len(story.frames)} states"
         yield f"- Rests on {name}, {reached}: {sentence}."
-        return
-    if item.verdict is not Verdict.VIOLATED:
+    elif item.verdict is not Verdict.VIOLATED or story is None:
         verdict = PREMISE_FALSE[item.verdict] if item.premise is False else item.verdict.value
         yield f"- {name} **{verdict}**, {distinct:,} states searched: {sentence}."
-        return
-    trace = item.traces[0]
-    yield from (f"- {name} is **violated**, by a trace of {len(trace)} states: {sentence}.", "")
-    story = story_of(trace)
-    for event in story.happened:
-        label = f"*{event.label}*: " if event.label else ""
-        yield f"  - step {event.state + 1}: {label}{event.text}."
-    yield from ("", "  All steps; the initial state is 1.", "")
-    for number, frame in enumerate(story.frames[1:], start=2):
-        yield f"  {number}. {frame.words}"
+    else:
+        yield from (f"- {name} is **violated**, by a trace of {len(story.frames)} states: {sentence}.", "")
+        for event in story.happened:
+            label = f"*{event.label}*: " if event.label else ""
+            yield f"  - step {event.state + 1}: {label}{event.text}."
+    if story is not None:
+        yield from ("", "  All steps; the initial state is 1.", "")
+        for number, frame in enumerate(story.frames[1:], start=2):
+            yield f"  {number}. {frame.words}"
+        yield ""

@@ -21,10 +21,20 @@ from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.cli.watch import watch_option
 from leadline.reports.exit_codes import AS_EXPECTED
 from leadline.reports.formats import FORMATS
+from leadline.reports.lines import say
 from leadline.reports.runs.phrases import gaps, states_text, vacuous
 from leadline.reports.runs.run_view import view_of_result
 from leadline.reports.side_by_side import SideBySide
-from leadline.reports.suite import SHIPPED, Outcome, PreparedCheck, SuiteRun, find_suite, read_suite, suite_and_names
+from leadline.reports.suite import (
+    ANSWERS,
+    SHIPPED,
+    Outcome,
+    PreparedCheck,
+    SuiteRun,
+    find_suite,
+    read_suite,
+    suite_and_names,
+)
 from leadline.reports.terminal.console import STYLES, console
 from leadline.reports.terminal.progress import progress_line, text_progress
 from leadline.reports.terminal.trace import show_traces
@@ -89,6 +99,9 @@ def check(
         files.print(run)
         if broken is None:
             out.print(run.summary, style="green" if run.exit_code == AS_EXPECTED else "bold red")
+            if path == ANSWERS and not files.only_a_report:
+                again = checks[0].check_command if len(checks) == 1 else "leadline check answers"
+                say(f"what happens, step by step: {again} --answers -")
     files.save(run, attempt)
     if broken is not None:
         raise broken

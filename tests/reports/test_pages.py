@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -588,3 +589,12 @@ def test_the_page_command_says_what_is_not_as_expected(tmp_path: Path) -> None:
     assert run.code == 1
     assert "**Not as expected: expected holds, but acked_never_lost is violated.**" in run.out
     assert "leadline explore rpc/kip-320 -b records=1 -i acked_never_lost" in run.out
+
+
+def test_the_steps_of_an_answer_that_holds_are_shown_by_the_command_that_it_names(tmp_path: Path) -> None:
+    run = call("check", "answers", "Who decides which consumer reads what?", folder=tmp_path)
+    hint, _, command = run.out.splitlines()[-1].partition(": ")
+    assert hint == "what happens, step by step"
+    shown = call(*shlex.split(command)[1:], folder=tmp_path).out
+    assert "- Rests on `follower_waits_for_leader`, reached in 7 states" in shown
+    assert "\n  7. consumer 1 sends SyncGroup\n" in shown
