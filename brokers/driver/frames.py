@@ -52,8 +52,18 @@ class Frames:
                 self.let_through(frame := self._frame(step, kind, limit))
                 while action == "apply_level" and not self.stage.changes_settings(frame.body or {}):
                     self.let_through(frame := self._frame(step, kind, limit))  # before it, the ISR has changed
+                if action == "apply_level":
+                    self._await_applied(step.broker, frame, limit)
             if action == "crash_after_append":  # the follower's next request shows that it has appended the records
                 self._first_held(step, [FrameKind("Fetch", True, "follower", "leader")], limit)
+
+    def _await_applied(self, broker: int, frame: Frame, limit: float) -> None:
+        """Wait for a heartbeat that says that a broker has applied a part of the metadata log, settings included."""
+        last = self.stage.last_offset(frame.body or {})
+        applied = Rule(
+            broker, "controller", "BrokerHeartbeat", True, lambda body: body["CurrentMetadataOffset"] >= last
+        )
+        self.stage.proxy.wait(applied, after=frame.number, timeout=limit)
 
     def _reads_to_the_end(self, step: PlannedStep) -> bool:
         """Return whether a leader reads the metadata log up to the last change of the partition."""

@@ -258,6 +258,10 @@ class Stage(ObservedCluster):
             for _, name, record in self._records(body)
         )
 
+    def last_offset(self, body: Mapping[str, Any]) -> int:
+        """Return the offset of the last record in a part of the metadata log, or -1 if there is none."""
+        return max((offset for offset, *_ in self._records(body)), default=-1)
+
     def _records(self, body: Mapping[str, Any]) -> Sequence[tuple[int, str, dict[str, Any]]]:
         data = partition_of(body, METADATA_PARTITION).get("Records")
         return read_metadata(self.definitions, data) if data else []

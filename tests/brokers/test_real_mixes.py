@@ -120,19 +120,28 @@ def test_a_broker_that_has_lost_a_record_is_elected_when_the_elr_is_lowered(tmp_
     assert not kept.lost
 
 
-@pytest.mark.parametrize(("in_files", "high_watermark"), [(True, 1), (False, 0)])
+SHRUNK = ("shrink_isr(leader=0, member=1)", "handle_alter_partition(leader=0)", "hear_isr(leader=0)")
+
+
+@pytest.mark.parametrize(
+    ("releases", "applied", "in_files", "high_watermark"),
+    [
+        ("4.0.1..4.1.1", 0, True, 1),
+        ("4.0.1..4.1.1", 0, False, 0),
+        ("4.0.1..4.2.2", 2, True, 1),  # while the leader waits for the answer
+    ],
+)
 def test_one_replica_is_enough_for_acks_all_once_the_elr_is_raised(
-    in_files: bool, high_watermark: int, tmp_path: Path
+    releases: str, applied: int, in_files: bool, high_watermark: int, tmp_path: Path
 ) -> None:
     """`min.insync.replicas=2` is in the files of the brokers, or set for the topic. Disks show the high watermark, with
     which the leader acknowledges the record.
     """
     bounds = {**NEW, "records": 1, "max_epoch": 0, "crashes": 0, "isr_shrinks": 1, "min_insync_replicas": 2}
     spec = spec_of("4.0..4.1", **bounds, roll="features", min_isr_in_files=in_files)
-    applied = ("apply_level(broker=0)", "apply_level(broker=0)")
-    raised = ("produce(leader=0)", "change_level(to=new level)", "change_level(to=new features)", *applied)
-    shrunk = ("shrink_isr(leader=0, member=1)", "handle_alter_partition(leader=0)", "hear_isr(leader=0)")
-    made = replayed(steps(spec, *raised, *shrunk), "4.0.1..4.1.1", tmp_path)
+    applies = "apply_level(broker=0)"
+    raised = ("produce(leader=0)", "change_level(to=new level)", applies, "change_level(to=new features)")
+    made = replayed(steps(spec, *raised, *SHRUNK[:applied], applies, *SHRUNK[applied:]), releases, tmp_path)
     assert made.is_as_in_model, made.not_made or made.difference
     observed = made.steps[-1].observed
     assert isinstance(observed, ObservedState)

@@ -10,7 +10,7 @@ import pytest
 from leadline.checker.errors import LeadlineError
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER
 from leadline.reports.document import Cell, Items, Paragraph, Span, Table, plain, words
-from leadline.reports.kafka.advice import path
+from leadline.reports.kafka.advice import mix_searches
 from leadline.reports.kafka.advice.cluster import clusters
 from leadline.reports.kafka.advice.path import Step, blocks_of_path, steps_of
 from leadline.reports.kafka.advice.settings import Given, Settings
@@ -24,7 +24,7 @@ def _no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(_: str) -> tuple[Matrix, Mapping[str, Table]]:
         raise LeadlineError(NO_TABLES)
 
-    monkeypatch.setattr(path, "_tables", refused)
+    monkeypatch.setattr(mix_searches, "_tables", refused)
 
 
 def steps(before: str, after: str, controller: str, **given: object) -> tuple[Step, ...]:
@@ -69,8 +69,9 @@ def test_zookeeper_is_left_at_3_9() -> None:
 def test_the_release_version_raises_eligible_leader_replicas() -> None:
     found = steps("3.9", "4.3", KRAFT, min_insync_replicas=2)
     keep, raised = found[1].commands
-    assert found[1].title.endswith("and eligible leader replicas")
+    assert found[1].title.endswith("and eligible leader replicas, with the scripts of 4.3")
     assert keep.endswith("--add-config min.insync.replicas=2")
+    assert any("metadata.version alone" in check and "upgrade --metadata 4.3" in check for check in found[1].before)
     assert raised.endswith("upgrade --release-version 4.3")
     assert any("every partition has a leader" in check for check in found[1].before)
     assert any("kraft.version" in check for check in found[1].before)
@@ -118,7 +119,7 @@ def test_a_step_says_what_the_tables_have_of_it(monkeypatch: pytest.MonkeyPatch)
         "to back": (mix, violated, holds),
     }
     tables = {name: Table(name, head, (row,)) for name, row in rows.items()}
-    monkeypatch.setattr(path, "_tables", lambda name: (matrix, tables if name == "rolls" else {}))
+    monkeypatch.setattr(mix_searches, "_tables", lambda name: (matrix, tables if name == "rolls" else {}))
     restarts, rises, lowers = found = steps("3.9", "4.3", KRAFT)
     assert restarts.found[0].violated == {"leader_possible": "violated (5), only in the mix"}
     assert restarts.found[0].command == "leadline explore kafka/3.9..4.3 -b roll=releases"
@@ -139,7 +140,7 @@ def test_a_step_says_what_the_tables_have_of_it(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_mix_without_tables_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(path, "_tables", lambda name: (read_matrix(matrix_file(Path(name))), {}))
+    monkeypatch.setattr(mix_searches, "_tables", lambda name: (read_matrix(matrix_file(Path(name))), {}))
     _, rises = steps("3.6", "3.8", KRAFT)
     assert rises.unsearched == ""
     (found,) = rises.found
