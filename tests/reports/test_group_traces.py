@@ -42,3 +42,12 @@ def test_a_static_member_that_restarts_takes_its_place_without_a_rebalance() -> 
     )
     steps = zip(story.frames, story.frames[1:], strict=False)
     assert [text for was, now in steps for text in losses(was.rows, now.rows)] == [], "partitions have no offsets"
+
+
+def test_a_revocation_is_said_to_be_ignored_only_if_it_is() -> None:
+    none: dict[str, object] = dict.fromkeys(("crashes", "pauses", "failovers", "mutes"), 0)
+    ignored = violated("group/3.7-consumer", "revocation_seen", leaves=0, **none)
+    assert "ignored" in {event.label for event in story_of(ignored).happened}
+    both: dict[str, object] = {"perturbations": 2, "delayed": 1, "any_target": True, "leaves": 0, **none}
+    noticed = {event.label for event in story_of(violated("group/4.4-consumer", "commit_by_holder", **both)).happened}
+    assert ("revoked" in noticed, "ignored" in noticed) == (True, False)

@@ -93,8 +93,8 @@ def _of_members(step: Step[ConsumerGroup]) -> Iterator[tuple[str, str, bool]]:
         yield f"member {member_id} takes over the assignment of member {old.member_id}", "takes over", True
     if now.revoking and now.revoking != was.revoking:
         yield f"member {member_id} shall revoke {sorted(now.revoking)} first", "revoke", True
-    if was.revoking and now.revoking and report is not None and not report & was.revoking:
-        text = f"member {member_id} reports that it has revoked {sorted(was.revoking)}, and that is not noticed"
+    if (gone := was.revoking & now.revoking) and report is not None and not report & gone:
+        text = f"member {member_id} reports that it has revoked {sorted(gone)}, and that is not noticed"
         yield text, "ignored", False
     if (given := was.held - now.held) and report is not None:
         text = f"member {member_id} reports {sorted(report)}: the coordinator takes {sorted(given)} for revoked"
