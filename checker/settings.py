@@ -108,6 +108,9 @@ class CompiledSettings(EngineSettings):
         checkpoint_every: the number of seconds between two saves. None means `CHECKPOINT_SECONDS`.
         resume: the folder in which an earlier run saved its search, of this engine or on Spark. This run continues that
             search and saves it in the same folder.
+        disk: a folder in which states are kept in temporary files. Memory then holds only a table of them, with 5 to 11
+            bytes for each. Not with liveness properties, which need the states in memory. None means that all is kept
+            in memory.
         verify: the fraction of the uses of learned results to compare with direct calls, from 0 to 1. None means that
             their number grows with the logarithm of the number of uses.
         symmetry: see `OracleSettings`.
@@ -123,6 +126,7 @@ class CompiledSettings(EngineSettings):
     checkpoint: Path | None = None
     checkpoint_every: float | None = None
     resume: Path | str | None = None
+    disk: Path | None = None
     tuning: Tuning = DEFAULT
 
     def __attrs_post_init__(self) -> None:

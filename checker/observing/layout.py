@@ -41,6 +41,8 @@ MOST_MEMBERS = 1024
 MOST_KNOWN = 10_000
 """The maximum number of objects that `Layout.rows` remembers."""
 
+_ELEMENT = re.compile(r"\w+(\.\w+(\[\d+\])?)?")
+
 Known = dict[tuple[str, int], tuple[object, list[int]]]
 """Objects that were searched before and the value indices in their slots, keyed by the path of the node and the `id` of
 the object."""
@@ -202,6 +204,12 @@ class Layout:
     def sizes(self) -> list[int]:
         """Return the number of values for each slot."""
         return [len(domain.values) for domain in self.domains]
+
+    def elements(self) -> list[str]:
+        """Return, for each slot, the location of the field that it belongs to, or of the element of a field that is
+        split.
+        """
+        return [_ELEMENT.match(domain.path).group() for domain in self.domains]  # type: ignore[union-attr]
 
     def number(self, leaf: Leaf, value: Any) -> int:
         """Return the index of `value` in the domain of a leaf's slot, adding the value if it is new; see

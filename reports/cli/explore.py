@@ -110,6 +110,14 @@ from leadline.reports.formats import FORMATS
     shell_complete=complete_files(),
     help="Continue the search saved in DIR, and keep saving it there. With spark, DIR can also be a URI.",
 )
+@click.option(
+    "--disk",
+    cls=EngineOption,
+    type=click.Path(path_type=Path, file_okay=False, exists=True, writable=True),
+    metavar="DIR",
+    help="Keep the states in temporary files in DIR, for searches that do not fit in memory. Memory then holds only a "
+    "table of the states, with 5 to 11 bytes for each.",
+)
 @master_option
 @click.option(
     "--shards",

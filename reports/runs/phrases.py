@@ -365,6 +365,8 @@ def _table_lines(statistics: Statistics) -> list[str]:
         size += f", of which {memory.described(learning.memory)} for {counted(statistics.calls, 'learned call')}"
     else:
         size += f"; learned from {counted(statistics.calls, 'call')}"
+    if statistics.spilled and not statistics.shards:
+        size += f"; {memory.described(statistics.spilled)} in files"
     lines = [f"{size}; {statistics.compared:,} compared at other states"]
     if statistics.verified and statistics.verified.checked:
         lines.append(_verified_line(statistics.verified))

@@ -17,9 +17,11 @@ from tests.reference.compare import (
     DEFAULT,
     FORKED,
     LEARNING,
+    ON_DISK,
     ORACLE,
     RESUMED,
     RESUMED_DIRECT,
+    RESUMED_ON_DISK,
     SMALL,
     SPARK,
     Way,
@@ -29,6 +31,9 @@ from tests.reference.compare import (
 from tests.reference.grammar import KINDS
 from tests.reference.specs import Text, pair, refused, unload
 
+OTHERS = (LEARNING, RESUMED, ON_DISK, SMALL, RESUMED_DIRECT, CHANGING, RESUMED_ON_DISK, ON_DISK, FORKED)
+"""The ways that are taken by turns, for each spec one."""
+
 REFUSED = ("door", "equal", "constants", "objects")
 """The kinds of which there are specs that are to be refused."""
 
@@ -37,8 +42,7 @@ def ways(number: int, *, spark: bool = False) -> Sequence[Way]:
     """Return the ways to search the spec of a number. The cheap ones are always taken, the others for some specs."""
     if spark:
         return (ORACLE, SPARK)
-    some = [(LEARNING, RESUMED, SMALL, RESUMED_DIRECT, CHANGING, RESUMED, SMALL, FORKED)[number % 8]]
-    return (ORACLE, DEFAULT, *some)
+    return (ORACLE, DEFAULT, OTHERS[number % len(OTHERS)])
 
 
 def texts(kind: str, seed: int) -> Iterator[Text]:
@@ -90,7 +94,7 @@ def main() -> int:
                         return different > 0
                     used = ways(seed + place, spark=given.spark)
                     if given.all_ways:
-                        used = (ORACLE, DEFAULT, LEARNING, SMALL, RESUMED, RESUMED_DIRECT, CHANGING, FORKED)
+                        used = (ORACLE, DEFAULT, *dict.fromkeys(OTHERS))
                     keep_going = seed % 3 != 2
                     verdict, found = check(text, used, keep_going=keep_going)
                     counted[verdict] += 1

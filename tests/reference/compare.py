@@ -42,6 +42,7 @@ class Way:
         changes: whether the search begins with objects, and packs its states and learns after some calls.
         forks: whether calls are shared with other processes.
         resumes: whether the search is stopped after a few levels, saved, and resumed.
+        is_on_disk: whether states are kept in files.
         coverage: whether coverage is collected.
         is_compared: whether the engine compares results with further calls.
     """
@@ -53,6 +54,7 @@ class Way:
     changes: bool = False
     forks: bool = False
     resumes: bool = False
+    is_on_disk: bool = False
     coverage: bool = True
     is_compared: bool = False
 
@@ -79,7 +81,8 @@ class Way:
                 master="local[2]", shards=2, tuning=SparkTuning(large=1, small=1, compiled=compiled)
             )
             return engine(spec, limits, None, settings)
-        made = CompiledSettings(workers=2 if self.forks else 1, tuning=Tuning(**wanted))
+        disk = Path(tempfile.gettempdir()) if self.is_on_disk else None
+        made = CompiledSettings(workers=2 if self.forks else 1, disk=disk, tuning=Tuning(**wanted))
         if not self.resumes:
             return engine.search(spec, limits, None, made)
         folder = Path(tempfile.mkdtemp(prefix="leadline-reference-", dir=MEMORY if MEMORY.exists() else None))
@@ -98,8 +101,10 @@ LEARNING = Way("learning", learns=True, is_compared=True)
 SMALL = Way("learning in small blocks", learns=True, small=True)
 SPARK = Way("spark", "spark", learns=True, coverage=False, is_compared=True)
 RESUMED = Way("resumed", learns=True, small=True, resumes=True, coverage=False)
+RESUMED_ON_DISK = Way("resumed on disk", learns=True, resumes=True, is_on_disk=True, coverage=False)
 RESUMED_DIRECT = Way("resumed by default", resumes=True, coverage=False)
 FORKED = Way("two workers", learns=True, small=True, forks=True)
+ON_DISK = Way("on disk", learns=True, small=True, is_on_disk=True)
 
 
 @attrs.frozen

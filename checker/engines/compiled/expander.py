@@ -119,25 +119,14 @@ class Expander(Generic[S]):
             SpecError: if an action or a property raised an exception or is not a pure function.
             ShapeChanged, NotRecorded: if the search must start again; see `Adjustments`.
         """
-        store, count = self.store, self.store.stored
+        store = self.store
         self.learner.compare(store.states, first, last)
         wanted = np.array(still_evaluated(self.tables.step_checks, steps_wanted), np.bool_)
         parts, buffers = self.generate(first, last, wanted)
         coming = int(parts.cursors[:, kernel.FILLED].sum())
         self.learner.verification.actions(store.states, store.packing, self.indices_within(first, last), coming)
         self._make_room(coming)
-        entered = np.zeros((self.workers.count, len(parts.cursors)), np.int64)
-        self.workers.run(
-            kernel.insert,
-            [
-                (
-                    region, count, buffers.regions, buffers.routes, buffers.found.reshape(-1, store.packing.words),
-                    buffers.hashes, buffers.places, entered, store.states, store.table,
-                )
-                for region in range(self.workers.count)
-            ],
-            alone=coming < self.tuning.alone,
-        )  # fmt: skip
+        entered = store.insert(buffers, parts.cursors[:, kernel.FILLED].copy(), coming < self.tuning.alone)
         return NextStates(parts, buffers, entered.sum(axis=0).tolist(), steps_wanted)
 
     def generate(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers]:
@@ -466,8 +455,8 @@ class Expander(Generic[S]):
     def repack(self) -> None:
         """Repack all states, with more bits for the slots that need them."""
         members = len(self.layout.members)
-        packing = Packing(self.sizes(), spare=members and 16 + members // 2)
-        self.watch.need(8 * packing.words * self.store.stored)
+        packing = self.store.packing_of(self.layout, spare=members and 16 + members // 2)
+        self.watch.need(self.store.bytes_to_repack(packing))
         self.store.repack(packing)
 
     def _make_room(self, coming: int) -> None:

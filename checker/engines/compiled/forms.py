@@ -119,8 +119,9 @@ class _Forms(Generic[S]):
                 return self._with_learning(objects.ended(stop))
             from leadline.checker.engines.compiled import packed_form
         except (ImportError, OSError) as error:
-            if self._is_saved:
-                raise LeadlineError(f"checkpoints require Numba, which cannot be loaded: {error}") from error
+            if self._is_saved or self._settings.disk is not None:
+                what = "checkpoints" if self._is_saved else "states in files"
+                raise LeadlineError(f"{what} require Numba, which cannot be loaded: {error}") from error
             _log.warning("Numba cannot be loaded, so the search is not compiled and may be slower: %s", error)
             self._policy = None
             return objects

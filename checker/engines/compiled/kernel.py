@@ -429,7 +429,8 @@ def append(part, count, first, last, filled, generated, max_states, kept, counte
             if where >= 0:
                 if max_states >= 0 and count >= max_states:
                     counters[part, DEGREE] = degree
-                    _take_back(part, index, place, filled, found_parents, places, table)
+                    if len(table):
+                        _take_back(part, index, place, filled, found_parents, places, table)
                     cut_short = True
                     break
                 for cell in range(states.shape[1]):
@@ -437,7 +438,8 @@ def append(part, count, first, last, filled, generated, max_states, kept, counte
                 parents[count] = index
                 arrivals[count] = tree
                 count += 1
-                table[where] = (table[where] & ~LOW) | np.uint64(count)
+                if len(table):
+                    table[where] = (table[where] & ~LOW) | np.uint64(count)
                 own[tree, 1] += 1
             own[tree, 0] += 1
             degree += 1

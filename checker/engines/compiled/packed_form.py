@@ -54,7 +54,7 @@ class PackedForm(Generic[S]):
             self._workers.end_helpers(for_good=True)  # only this process measures coverage, and permutes calls
         self._problem = Problem(
             spec=spec, limits=limits, budget=objects.budget, workers=self._workers, progress=objects.progress,
-            tuning=tuning, purity=objects.purity, checkpoint=_folder(settings),
+            tuning=tuning, purity=objects.purity, checkpoint=_folder(settings), disk=settings.disk,
             symmetry=objects.symmetry if isinstance(objects, SymmetricSearch) else None,
         )  # fmt: skip
         is_plain = not (limits.coverage or settings.symmetry or self._problem.checkpoint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import attrs
@@ -32,6 +33,7 @@ class Problem(Generic[S]):
         large: the number of states from which a level counts as large. A different engine must expand large levels.
             None if this engine expands all levels.
         symmetry: the group under which one state of each orbit is searched, or None.
+        disk: the folder of the files in which states are kept, or None if they are kept in memory.
         purity: checks that the functions of the spec are pure.
     """
 
@@ -44,4 +46,5 @@ class Problem(Generic[S]):
     checkpoint: Checkpoint | None = None
     large: int | None = None
     symmetry: Symmetry[S] | None = None
+    disk: Path | None = None
     purity: Purity[S] = attrs.field(default=attrs.Factory(lambda self: Purity(self.spec, self.tuning), takes_self=True))

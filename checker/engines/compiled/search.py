@@ -17,6 +17,7 @@ from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.compiled import graph_loops, kernel, results
 from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
 from leadline.checker.engines.compiled.checkpoint import Saved
+from leadline.checker.engines.compiled.disk_store import DiskStore
 from leadline.checker.engines.compiled.expander import Expander, no_room
 from leadline.checker.engines.compiled.moving import Moved
 from leadline.checker.engines.compiled.orbits import SymmetricExpander
@@ -113,10 +114,9 @@ class CompiledSearch(Generic[S]):
         first: Sequence[S] = self._initials[:most] if saved is None else []
         if moved is not None:
             first = moved.states
-        memory, constrained = self.budget.memory.for_states, self.spec.constraint is not None
-        instances, numbers = len(self.spec.instances), None
+        numbers, packing_of = None, (Store if problem.disk is None else DiskStore).packing_of
         if saved is not None:
-            store = Store(saved.packing, instances, memory, self.workers, 0, constrained)
+            store = self._store(saved.packing, 0)
             numbers = self._restored(saved, store)
         tables = TransitionTables(
             self.spec, first, adjustments, numbers, purity=problem.purity, tuning=self.tuning,
@@ -129,10 +129,12 @@ class CompiledSearch(Generic[S]):
         self._shown = np.zeros(len(tables.state_checks), np.int64)
         self.at = Position.at_start(tables)
         if saved is None:
-            packing = Packing(tables.layout.sizes())
-            store = Store(packing, instances, memory, self.workers, len(tables.rows), constrained)
+            packing = packing_of(tables.layout)
+            store = self._store(packing, len(tables.rows))
             store.add(packing.pack_all(tables.rows))
         else:
+            if problem.disk is not None:
+                store.repack(packing_of(tables.layout))
             self.at.seconds = saved.snapshot.progression.seconds
         expander = Expander if problem.symmetry is None else SymmetricExpander
         self.expander = expander(tables, store, Watch(self.budget, self.workers, self._report))
@@ -141,16 +143,24 @@ class CompiledSearch(Generic[S]):
         self._trial = Trial(self.at.next, len(self.at.levels)) if tries else None
         self._saved_at = self._reported_at = time.monotonic()
 
+    def _store(self, packing: Packing, first: int) -> Store:
+        """Return an empty store with room for at least `first` states."""
+        instances, constrained = len(self.spec.instances), self.spec.constraint is not None
+        if self._problem.disk is not None:
+            return DiskStore(self._problem.disk, packing, instances, self.workers, constrained)
+        return Store(packing, instances, self.budget.memory.for_states, self.workers, first, constrained)
+
     def _restored(self, saved: Saved, store: Store) -> Numbers:
         """Read the states of a saved search into an empty store. Return their values."""
         count = saved.snapshot.count
-        reason = self.budget.out_of_memory(count * store.bytes_per_state + store.bytes_to_grow(count))
+        reason = self.budget.out_of_memory(store.bytes_for(count))
         if reason is None and count > store.room:
             reason = no_room(store, self.budget)
         if reason is not None:
             raise LeadlineError(
                 f"{saved.checkpoint.place} contains {count:,} states, which do not fit in memory: {reason}"
             )
+        store.allocate(count)
         return saved.restore(self.spec, store)
 
     def _continue(self, moved: Moved[S]) -> None:
@@ -517,6 +527,7 @@ class CompiledSearch(Generic[S]):
             actions=results.action_counts(self.spec, at.counts),
             level_done=(at.next - at.levels[-1]) / max(at.level_end - at.levels[-1], 1) if at.levels else 0.0,
             memory=expander.store.bytes_used + learning.memory,
+            spilled=expander.store.bytes_in_files,
             calls=tables.calls,
             learning=learning,
             compared=tables.compared,

@@ -150,7 +150,7 @@ def _generate(expander: Expander[S], rows: Rows, settled: Flags, marks: NDArray[
         if missing <= 0:
             work = [
                 (
-                    parts.ends[part], parts.ends[part + 1], size, buffers.of(part), expander.store.kept,
+                    parts.ends[part], parts.ends[part + 1], size, buffers.of(part), expander.store.indexed,
                     workers.count, is_fair, conditions, filled + sum(sizes[:part]), starts, targets, labels, settled,
                     marks,
                 )

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled.buffers import Buffers
 from leadline.checker.engines.learning.arrays import Kept, Packed
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.workers import Workers
+from leadline.checker.observing.layout import Layout
 
 MOST_STATES = 2**32 - 2**27
 """The maximum number of states in a store.
@@ -79,13 +81,28 @@ class Store:
         self.counters = np.zeros(kernel.COUNTERS, np.int64)
         self._arrival_type = arrival_type(instances)
         room = max(first, SMALLEST_ROOM, min(MOST_STATES, memory // self.bytes_per_state))
-        self.states, room = _reserve(room, np.uint64, packing.words)
-        self.parents, room = _reserve(room, np.uint32)
-        self.arrivals, self.room = _reserve(room, self._arrival_type)
+        self.states, room = self._reserve("states", room, np.uint64, packing.words)
+        self.parents, room = self._reserve("parents", room, np.uint32)
+        self.arrivals, self.room = self._reserve("arrivals", room, self._arrival_type)
         self.outside = np.zeros(0, np.bool_)
         if constrained:
-            self.outside, self.room = _reserve(self.room, np.bool_)
+            self.outside, self.room = self._reserve("outside", self.room, np.bool_)
         self.table = np.zeros(SMALLEST_TABLE * workers.count, np.uint64)
+
+    def _reserve(self, name: str, room: int, kind: Any, *shape: int) -> tuple[NDArray[Any], int]:
+        """Allocate a column with as many entries as possible, but at most `room`. Return the column and its number of
+        entries.
+        """
+        return _reserved(room, kind, *shape)
+
+    @staticmethod
+    def packing_of(layout: Layout, spare: int = 0) -> Packing:
+        """Return a packing for the values that have been found.
+
+        Parameters:
+            spare: see `Packing`.
+        """
+        return Packing(layout.sizes(), spare)
 
     @property
     def count(self) -> int:
@@ -106,6 +123,16 @@ class Store:
     def kept(self) -> Kept:
         """The states, their predecessors and the hash table, as a named tuple for compiled loops."""
         return Kept(self.states, self.parents, self.arrivals, self.outside, self.table)
+
+    @property
+    def indexed(self) -> Kept:
+        """What `kept` returns, with a hash table that tells the index of each state."""
+        return self.kept
+
+    @property
+    def bytes_in_files(self) -> int:
+        """The number of bytes that the states and their predecessors use in files."""
+        return 0
 
     @property
     def bytes_used(self) -> int:
@@ -154,6 +181,17 @@ class Store:
         self.counters[kernel.DEGREE] += more[kernel.DEGREE]
         add_expanded(self.counters, more)
 
+    def bytes_for(self, count: int) -> int:
+        """Return the number of bytes that `count` states take in memory when they are loaded into an empty store."""
+        return count * self.bytes_per_state + self.bytes_to_grow(count)
+
+    def bytes_to_repack(self, packing: Packing) -> int:
+        """Return the number of bytes that the states take in memory with a different packing."""
+        return 8 * packing.words * self.stored
+
+    def allocate(self, count: int) -> None:
+        """Make sure that `count` states can be written."""
+
     def bytes_to_grow(self, coming: int) -> int:
         """Return the number of bytes by which the hash table must grow before `coming` more states are added."""
         return max(0, 8 * self._table_size(coming) - self.table.nbytes)
@@ -162,6 +200,32 @@ class Store:
         """Enlarge the hash table if it has no room for `coming` more states."""
         if self._table_size(coming) > len(self.table):
             self.rebuild(coming)
+
+    def insert(self, buffers: Buffers, filled: NDArray[np.int64], alone: bool) -> NDArray[np.int64]:
+        """Find out which of the next states of a block are new, and enter them into the table.
+
+        Parameters:
+            buffers: the next states. `Buffers.places` tells which are new (an output); see `kernel.insert`.
+            filled: for each part, the number of its next states.
+            alone: whether to use this thread only.
+
+        Returns:
+            The number of new states for each region of the table and each part.
+        """
+        entered = np.zeros((self.workers.count, len(filled)), np.int64)
+        self.workers.run(
+            kernel.insert,
+            [
+                (
+                    region, self.stored, buffers.regions, buffers.routes,
+                    buffers.found.reshape(-1, self.packing.words), buffers.hashes, buffers.places, entered,
+                    self.states, self.table,
+                )
+                for region in range(self.workers.count)
+            ],
+            alone=alone,
+        )  # fmt: skip
+        return entered
 
     def _table_size(self, coming: int) -> int:
         wanted = int((self.stored + coming) / FULLEST)
@@ -219,7 +283,7 @@ class Store:
 
     def repack(self, packing: Packing) -> None:
         """Repack all states with a different packing."""
-        states, room = _reserve(self.room, np.uint64, packing.words)
+        states, room = self._reserve("states", self.room, np.uint64, packing.words)
         for first in range(0, self.stored, 2**20):
             block = slice(first, min(first + 2**20, self.stored))
             states[block] = self.packing.repack(self.states[block], packing)
@@ -247,7 +311,7 @@ def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.i
     counters[kernel.DEADLOCKS] += more[kernel.DEADLOCKS]
 
 
-def _reserve(room: int, kind: Any, *shape: int) -> tuple[NDArray[Any], int]:
+def _reserved(room: int, kind: Any, *shape: int) -> tuple[NDArray[Any], int]:
     """Allocate an array with as many entries as possible, but at most `room`. Return the array and its number of
     entries.
     """

@@ -130,6 +130,20 @@ class Kept(NamedTuple):
     table: Words
 
 
+class Numbered(NamedTuple):
+    """Values that have numbers, in the order of their numbers.
+
+    Attributes:
+        values: the values, followed by room for others.
+        numbers: a hash table of the numbers. An entry is a number plus one, or 0.
+        used: the number of values, as an array of one entry.
+    """
+
+    values: Words
+    numbers: Places
+    used: Numbers
+
+
 class CountArrays(NamedTuple):
     """The counts that `kernel.append` updates, separately for each part of a block.
 

@@ -29,6 +29,7 @@ SOURCES = (
     "engines/learning/trees.py",
     "engines/compiled/kernel.py",
     "engines/compiled/orbit_loops.py",
+    "engines/compiled/quotient_loops.py",
     "engines/compiled/graph_loops.py",
     "engines/random/kernel.py",
 )

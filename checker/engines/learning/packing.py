@@ -19,6 +19,8 @@ class Packing:
     Parameters:
         sizes: for each slot, the number of values. A slot with one value needs no bits.
         spare: the minimum number of bits to reserve for slots that are added later.
+        groups: for each slot, the group of slots that it belongs to, or None. The slots of a group are packed into one
+            word if they fit, and all words have about as many bits.
 
     Attributes:
         sizes: for each slot, the number of values for which it has bits.
@@ -28,15 +30,16 @@ class Packing:
         mask: for each slot, the mask to apply after the word is shifted to the right by `shift`.
     """
 
-    def __init__(self, sizes: Sequence[int], spare: int = 0) -> None:
+    def __init__(self, sizes: Sequence[int], spare: int = 0, groups: Sequence[str] | None = None) -> None:
         self.sizes = list(sizes)
         widths = [(size - 1).bit_length() for size in sizes]
         used: list[int] = [0]
         places = []
+        words = {} if groups is None else _balanced(widths, groups)
         for slot in sorted(range(len(widths)), key=lambda slot: -widths[slot]):
-            word = next((word for word, bits in enumerate(used) if bits + widths[slot] <= WORD), len(used))
-            if word == len(used):
-                used.append(0)
+            fitting = (word for word, bits in enumerate(used) if bits + widths[slot] <= WORD)
+            word = words[slot] if words else next(fitting, len(used))
+            used += [0] * (word + 1 - len(used))
             places.append((slot, word, used[word]))
             used[word] += widths[slot]
         places.sort()
@@ -50,6 +53,11 @@ class Packing:
     def places(self) -> list[tuple[int, int, int]]:
         """For each slot, the index of its word, the position of its lowest bit, and its number of bits."""
         return [(word, shift, mask.bit_length()) for word, shift, mask in self._places]
+
+    @property
+    def bits_used(self) -> int:
+        """The number of bits that the slots use, in all words together."""
+        return sum(self._used)
 
     @classmethod
     def of_places(cls, sizes: Sequence[int], words: int, places: Sequence[tuple[int, int, int]]) -> Packing:
@@ -183,3 +191,26 @@ class Packing:
             numbers = (states[:, self.word[slot]] >> self.shift[slot]) & self.mask[slot]
             repacked[:, other.word[slot]] |= numbers << other.shift[slot]
         return repacked
+
+
+def _balanced(widths: Sequence[int], groups: Sequence[str]) -> dict[int, int]:
+    """Distribute slots over words, so that groups stay together and the words have about as many bits. Return the index
+    of each slot's word.
+
+    Parameters:
+        widths: for each slot, its number of bits.
+        groups: for each slot, its group.
+    """
+    pieces = dict[object, list[int]]()
+    for slot, group in enumerate(groups):
+        is_whole = sum(width for width, other in zip(widths, groups, strict=True) if other == group) <= WORD
+        pieces.setdefault(group if is_whole else slot, []).append(slot)
+    used, words = [0] * max(1, -(-sum(widths) // WORD)), dict[int, int]()
+    for bits, slots in sorted(((sum(widths[slot] for slot in each), each) for each in pieces.values()), reverse=True):
+        word = min(range(len(used)), key=lambda word: used[word])
+        if used[word] + bits > WORD:
+            word = len(used)
+            used.append(0)
+        used[word] += bits
+        words |= dict.fromkeys(slots, word)
+    return words
