@@ -100,6 +100,20 @@ def test_the_table_has_exactly_the_states_that_were_entered(
         assert store.count == len(known)
 
 
+@pytest.mark.parametrize("distances", [2, 3, 16])
+def test_a_table_that_is_nearly_full_has_each_of_all_states_once(
+    distances: int, workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quotient, "FULLEST", 0.97)
+    monkeypatch.setattr(quotient, "MOST_DISTANCES", distances)
+    store = DiskStore(tmp_path, packing([7, 7]), 1, workers, constrained=False)
+    every = np.array([(one, two) for one in range(2**7) for two in range(2**7)], np.uint64)
+    for states in np.array_split(np.random.default_rng(distances).permutation(every), 40):
+        assert all(entered(store, states, parts=2))
+    for states in np.array_split(every, 4):
+        assert not any(entered(store, states, parts=2))
+
+
 def test_a_table_with_states_that_are_equal_is_refused(workers: Workers, tmp_path: Path) -> None:
     store = DiskStore(tmp_path, packing([20, 20]), 1, workers, constrained=False)
     with pytest.raises(NotASearch, match="state 3 is equal to an earlier state"):
@@ -156,10 +170,10 @@ def test_a_saved_search_goes_on_with_states_in_files(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_ends_the_search_as_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk_store, "STEP", 2**12)
+    monkeypatch.setattr(disk_store, "STEP", 2**11)
 
     def allocate(file: int, begin: int, more: int) -> None:
-        if begin + more > 2**14:
+        if begin + more > 2**12:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "posix_fallocate", allocate)
