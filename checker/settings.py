@@ -108,9 +108,8 @@ class CompiledSettings(EngineSettings):
         checkpoint_every: the number of seconds between two saves. None means `CHECKPOINT_SECONDS`.
         resume: the folder in which an earlier run saved its search, of this engine or on Spark. This run continues that
             search and saves it in the same folder.
-        disk: a folder in which states are kept in temporary files. Memory then holds only a table of them, with 5 to 11
-            bytes for each. Not with liveness properties, which need the states in memory. None means that all is kept
-            in memory.
+        disk: a folder in which states are kept in temporary files. Memory then holds only an exact table of them, with
+            4 to 12 bytes for each. None means that all is kept in memory.
         verify: the fraction of the uses of learned results to compare with direct calls, from 0 to 1. None means that
             their number grows with the logarithm of the number of uses.
         symmetry: see `OracleSettings`.

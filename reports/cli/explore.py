@@ -116,7 +116,7 @@ from leadline.reports.formats import FORMATS
     type=click.Path(path_type=Path, file_okay=False, exists=True, writable=True),
     metavar="DIR",
     help="Keep the states in temporary files in DIR, for searches that do not fit in memory. Memory then holds only a "
-    "table of the states, with 5 to 11 bytes for each.",
+    "table of the states, with 4 to 12 bytes for each.",
 )
 @master_option
 @click.option(

@@ -169,6 +169,9 @@ def advice(run: RunView) -> list[str]:
                 f"`-i {shlex.quote(promised[0])}` checks only {promised[0]}"
             )
         said.append(KEEP_GOING if run.stop.kind is StopKind.VIOLATION else f"incomplete: {visible(run.stop.text)}")
+    is_in_memory = run.engine == "compiled" and not run.statistics.spilled
+    if is_in_memory and run.stop is not None and run.stop.kind is StopKind.MEMORY:
+        said.append("`--disk DIR` keeps the states in files and needs less memory")
     return said
 
 

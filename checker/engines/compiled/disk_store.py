@@ -27,8 +27,8 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.observing.layout import Layout
 from leadline.checker.result import Stop, StopKind
 
-STEP = 2**26
-"""The number of bytes by which a file grows."""
+STEP = 2**20
+"""The least number of bytes by which a file grows. It grows by at least an eighth of its size."""
 
 AT_ONCE = 2**17
 """The number of states that are entered into the table at the same time when it is made again."""
@@ -69,8 +69,9 @@ class Column:
         Raises:
             StopSearch: if the disk is full.
         """
-        if rows * self._row > self._allocated:
-            more = STEP * (1 + (rows * self._row - self._allocated) // STEP)
+        missing = rows * self._row - self._allocated
+        if missing > 0:
+            more = max(STEP, missing, self._allocated // 8)
             try:
                 os.posix_fallocate(self._file.fileno(), self._allocated, more)
             except OSError as error:

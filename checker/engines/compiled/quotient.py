@@ -1,4 +1,4 @@
-"""A table of the states of a search that needs 4 to 11 bytes a state, and no look at the states.
+"""A table of the states of a search that needs 4 to 12 bytes a state, and no look at the states.
 
 The words of a state are divided into two halves. Each half has a number, in the order in which halves are found: there
 are far fewer halves than states, because components change one at a time. (A half of several words is numbered from
