@@ -117,8 +117,8 @@ def print_table(columns: str, rows: Iterable[tuple[str, ...]]) -> None:
 
 
 def searches(names: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """Rows for searches in `SEARCHES`: the oracle for a while, and the compiled engine with one worker, with all, and with
-    its states in files.
+    """Rows for searches in `SEARCHES`: the oracle for a while, and the compiled engine with one worker, with all, and
+    with its states in files.
     """
     workers = sorted({1, usable_cores()})
     engines = {"oracle": ORACLE} | {f"compiled, {count}": ["--workers", str(count)] for count in workers}
