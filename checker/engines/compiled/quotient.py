@@ -39,7 +39,9 @@ SMALLEST = 4096
 """The minimum number of entries of a region."""
 
 NUMBERS_FULLEST = 0.6
-NUMBERED_AT_FIRST = 2**12
+
+NUMBERED_AT_ONCE = 4096
+"""The minimum number of values for which room is made. A state has fewer."""
 
 
 class Outgrown(Exception):
@@ -135,9 +137,11 @@ class QuotientTable:
             some, loops.make_keys, ((part, some.filled, some.found, some.keys, *self._numbered) for part in parts)
         )
         for part in parts:
+            row = 0 if missing[part] else some.filled[part]
+            while row < some.filled[part]:
+                self._make_room()
+                row = loops.number_missing(part, row, some.filled, some.found, some.keys, *self._halves)
             if missing[part]:
-                self._make_room(missing[part])
-                loops.number_missing(part, some.filled, some.found, some.keys, *self._halves)
                 loops.make_keys(part, some.filled, some.found, some.keys, *self._numbered)
         if any(int(half.used[0]) > 1 << width for half, width in zip(self._halves, self._widths, strict=True)):
             raise Outgrown(is_full=False)
@@ -173,22 +177,16 @@ class QuotientTable:
     def _each(self, some: Candidates, loop: Any, arguments: Any) -> list[Any]:
         return self._workers.run(loop, list(arguments), some.alone)
 
-    def _make_room(self, states: int) -> None:
-        """Make room for the values of a number of states whose halves have no numbers."""
-        coming = states * 2 * self._packing.words
+    def _make_room(self) -> None:
+        """Make room for the numbers of further halves of states."""
         for index, half in enumerate(self._halves):
-            used = int(half.used[0])
-            values, numbers = half.values, half.numbers
-            if used + coming > len(values):
-                values = np.concatenate([values, np.empty(max(coming, used), np.uint64)])
-            if (used + coming) / NUMBERS_FULLEST > len(numbers):
-                wanted = int((used + coming) / NUMBERS_FULLEST)
-                numbers = np.zeros(1 << wanted.bit_length(), np.uint32)
+            used, room = int(half.used[0]), len(half.values)
+            if room - used < max(NUMBERED_AT_ONCE, used // 8):
+                values = np.concatenate([half.values, np.empty(max(2 * NUMBERED_AT_ONCE, room // 2), np.uint64)])
+                numbers = np.zeros(1 << int(len(values) / NUMBERS_FULLEST).bit_length(), np.uint32)
                 loops.number_again(used, values, numbers)
-            self._halves[index] = Numbered(values, numbers, half.used)
+                self._halves[index] = Numbered(values, numbers, half.used)
 
 
 def _nothing_numbered() -> Numbered:
-    return Numbered(
-        np.empty(NUMBERED_AT_FIRST, np.uint64), np.zeros(NUMBERED_AT_FIRST, np.uint32), np.zeros(1, np.int64)
-    )
+    return Numbered(np.empty(0, np.uint64), np.zeros(1, np.uint32), np.zeros(1, np.int64))

@@ -105,14 +105,24 @@ def make_keys(part, filled, found, keys, left, right, width):
 
 
 @njit(nogil=True)
-def number_missing(part, filled, found, keys, left, right):
-    """Number the halves of the states of a part whose keys are missing. There must be room for their values."""
+def number_missing(part, begin, filled, found, keys, left, right):
+    """Number the halves of the states of a part whose keys are missing, as long as there is room for their values.
+
+    Parameters:
+        begin: the first state to look at.
+
+    Returns:
+        The first state that was not looked at.
+    """
     words = found.shape[2]
     middle = (words + 1) // 2
-    for row in range(filled[part]):
+    for row in range(begin, filled[part]):
         if keys[part, row] == MISSING:
+            if min(len(left.values) - left.used[0], len(right.values) - right.used[0]) < 2 * words:
+                return row
             _half_numbered(found, part, row, 0, middle, left.values, left.numbers, left.used)
             _half_numbered(found, part, row, middle, words, right.values, right.numbers, right.used)
+    return filled[part]
 
 
 @njit(nogil=True)
