@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from leadline.brokers.driver.replay import Replay
-from leadline.brokers.releases import broker_release
+from leadline.brokers.releases import broker_release, mixed_release
 from leadline.checker.errors import LeadlineError
 from leadline.model.kafka.releases import column_of
 from leadline.reports.kafka.conformance import walks
@@ -84,9 +84,17 @@ class _Nothing(Counter[str]):
         return 0
 
 
-def test_a_mix_does_not_walk(tmp_path: Path) -> None:
-    run = call("conform", "--release", "2.7.1..2.8.1", "--walks", "1", folder=tmp_path)
-    assert (run.code, run.complaint) == (2, "--walks requires one release: a mix can be disturbed with --chaos")
+def test_a_walk_of_a_mix_is_an_upgrade() -> None:
+    for releases in ("2.7.2..2.8.1", "3.9.1..4.1.1"):
+        plans = [plan for _, plan in islice(planned_walks(mixed_release(releases), 0), 2)]
+        taken = {step.instance.action.name for plan in plans for step in plan.steps}
+        assert {"restart_as", "controller_becomes"} & taken, releases
+
+
+def test_several_upgrades_do_not_walk(tmp_path: Path) -> None:
+    run = call("conform", "--release", "2.4.1..2.8.2..3.9.1-zk", "--walks", "1", folder=tmp_path)
+    says = "--walks requires one release or one upgrade: several can be disturbed with --chaos"
+    assert (run.code, run.complaint) == (2, says)
 
 
 def test_if_no_behaviour_can_be_executed_this_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.model.kafka.releases import column_of
 from leadline.reports.kafka.broker_runs.reproduce import run as run_on_brokers
+from leadline.reports.kafka.broker_runs.schedules import controller_of
 from leadline.reports.kafka.conformance.prediction import would_confirm
 from leadline.reports.kafka.conformance.report import ConformanceReport, conformance_report
 from leadline.reports.loading import load_spec
@@ -47,6 +48,8 @@ MORE: tuple[dict[str, Any], ...] = (
     {"shutdowns": 1},
 )
 """Changes of the bounds. Each walk takes the next one, since some rules make a difference only there."""
+ROLL = {"upgraded": "", "roll": "levels", "shutdowns": 1}
+"""The bounds of walks of a mix: brokers and the controller go to the new release, and then to its level."""
 STEPS = 18
 FEWEST_STEPS = 6
 CANDIDATES = 40
@@ -101,7 +104,7 @@ def planned_walks(
     step that cannot be executed.
 
     Each behaviour is chosen from several candidates. It is the one that would confirm the most rules that earlier
-    behaviours do not confirm.
+    behaviours do not confirm. Those of a mix are upgrades, and the first ones that can be executed.
 
     Parameters:
         steps: the maximum number of steps.
@@ -110,19 +113,21 @@ def planned_walks(
     Raises:
         LeadlineError: if no sufficiently long behaviour that can be executed is found in many tries.
     """
-    column = column_of(release.spec)
-    assert column is not None
-    candidates = CANDIDATES if candidates is None else candidates
-    specs = [load_spec(release.spec).with_bounds(BOUNDS | more) for more in MORE]
+    column = column_of(release.spec) if release.newer is None else None
+    candidates = 1 if column is None else CANDIDATES if candidates is None else candidates
+    upgraded = ROLL if column is None else {}
+    specs = [load_spec(release.spec).with_bounds(BOUNDS | upgraded | more) for more in MORE]
     taken, tries, most = Counter[str](), itertools.count(seed), max(TRIES, 5 * candidates)
     known = frozenset[str]()
     while True:
         found: list[tuple[frozenset[str], int, Plan]] = []
         for each in itertools.islice(tries, most):
             spec = specs[(each - seed) % len(specs)]
-            plan = _longest_plan(walk(spec, random.Random(each), taken, steps), column.controller)
+            plan = _longest_plan(walk(spec, random.Random(each), taken, steps), controller_of(release))
             if plan is not None:
-                confirmed = would_confirm(plan.trace, column, known) if candidates > 1 else frozenset()
+                confirmed = frozenset[str]()
+                if column is not None and candidates > 1:
+                    confirmed = would_confirm(plan.trace, column, known)
                 found.append((confirmed, each, plan))
             if len(found) == candidates:
                 break
