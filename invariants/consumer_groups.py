@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterator
 
 from leadline.checker.properties import invariant, step_invariant, step_witness, witness
-from leadline.model.group.consumer.state import DOWN, JOINING, LEFT, ConsumerGroup
+from leadline.model.group.consumer.state import DOWN, JOINING, LEFT, UNJOINED, ConsumerGroup
 from leadline.model.group.perturbed import NONE
 
 
@@ -172,18 +172,6 @@ def instance_released(before: ConsumerGroup, after: ConsumerGroup) -> Iterator[s
             yield f"consumer {number} runs as member {was.member_id}, and member {now.member_id} replaces it"
 
 
-@invariant(
-    "a group with the consumer protocol has one member for each group.instance.id",
-    source="KIP-848: static members; ConsumerGroup.staticMembers",
-)
-def one_member_of_instance(state: ConsumerGroup) -> Iterator[str]:
-    if state.bounds.static:
-        held = [state.instance_of(state.client_of(member.member_id)) for member in state.group.members]
-        for instance in sorted(set(held)):
-            if held.count(instance) > 1:
-                yield f"{held.count(instance)} members of the group have the group.instance.id of consumer {instance}"
-
-
 @step_invariant(
     "a static consumer does not stop because of its own group.instance.id",
     source="apache/kafka#23542: static members are fenced by their own instance id",
@@ -195,6 +183,28 @@ def own_instance_accepted(before: ConsumerGroup, after: ConsumerGroup) -> Iterat
         stops = was.stopped != DOWN == now.stopped and was.epoch == JOINING and before.spent == after.spent
         if stops and holder is not None and holder.member_id == was.member_id:
             yield f"consumer {number} joins as member {was.member_id} of epoch {holder.epoch} again, and stops"
+
+
+@invariant(
+    "a group that may not change its protocol has members of one protocol",
+    source="KAFKA-20640: the group stays mixed; group.consumer.migration.policy=disabled",
+)
+def one_protocol(state: ConsumerGroup) -> Iterator[str]:
+    uses = [state.uses_classic(state.client_of(member.member_id)) for member in state.group.members]
+    if not state.migrates and len(set(uses)) > 1:
+        yield f"the group has {len(uses) - sum(uses)} members of the consumer protocol, and {sum(uses)} of the other"
+
+
+@step_invariant(
+    "a consumer does not stop because its group has become a classic group",
+    source="KIP-848: an online downgrade; GROUP_ID_NOT_FOUND, which KafkaConsumer.poll throws",
+)
+def survives_downgrade(before: ConsumerGroup, after: ConsumerGroup) -> Iterator[str]:
+    """Looks at consumers that have joined. UNKNOWN_MEMBER_ID would let them join again."""
+    for number, (was, now) in enumerate(zip(before.clients, after.clients, strict=True)):
+        stops = was.stopped != DOWN == now.stopped and was.epoch != JOINING and before.spent == after.spent
+        if stops and before.group.is_classic and not before.uses_classic(number):
+            yield f"consumer {number} comes back to a group that is a classic one now, and stops"
 
 
 @invariant(
@@ -264,5 +274,31 @@ def instance_fenced(before: ConsumerGroup, after: ConsumerGroup) -> bool:
     )
 
 
-SITUATIONS = (must_revoke, response_lost, commit_outdated, instance_away, instance_taken_over, instance_fenced)
+@witness("a consumer with the classic protocol is about to join a consumer group")
+def asks_other_protocol(state: ConsumerGroup) -> bool:
+    is_consumer_group = state.group.members != () and not state.group.is_classic
+    return is_consumer_group and any(each.phase == UNJOINED and not each.stopped for each in state.clients)
+
+
+@step_witness("a classic group becomes a consumer group")
+def upgraded(before: ConsumerGroup, after: ConsumerGroup) -> bool:
+    return before.group.members != () and before.group.is_classic and not after.group.is_classic
+
+
+@step_witness("a consumer group becomes a classic group")
+def downgraded(before: ConsumerGroup, after: ConsumerGroup) -> bool:
+    return before.group.members != () and after.group.is_classic and not before.group.is_classic
+
+
+SITUATIONS = (
+    must_revoke,
+    response_lost,
+    commit_outdated,
+    instance_away,
+    instance_taken_over,
+    instance_fenced,
+    asks_other_protocol,
+    upgraded,
+    downgraded,
+)
 """Checked only if they are named."""

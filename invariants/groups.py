@@ -23,6 +23,7 @@ from leadline.model.group.classic.state import (
     UNJOINED,
     Classic,
 )
+from leadline.model.group.consumer.state import ConsumerGroup
 from leadline.model.group.perturbed import NONE, C, Perturbed
 
 BEFORE = {
@@ -143,14 +144,13 @@ def member_id_kept(before: Classic, after: Classic) -> Iterator[str]:
 
 @invariant(
     "a group has one member for each group.instance.id",
-    source="KIP-345; KAFKA-8500: two live consumers with the same group.instance.id",
+    source="KIP-345; ConsumerGroup.staticMembers; KAFKA-8500: two live consumers with the same group.instance.id",
 )
-def one_member_for_instance(state: Classic) -> Iterator[str]:
-    if state.bounds.static:
-        owners = [state.client_of(member.member_id) for member in state.group.members]
-        for client in sorted(set(owners)):
-            if owners.count(client) > 1:
-                yield f"consumer {client} is {owners.count(client)} members of the group"
+def one_member_for_instance(state: Classic | ConsumerGroup) -> Iterator[str]:
+    held = [state.instance_of(state.client_of(member.member_id)) for member in state.group.members]
+    for instance in sorted(set(held) - {NONE}):
+        if held.count(instance) > 1:
+            yield f"{held.count(instance)} members of the group have the group.instance.id of consumer {instance}"
 
 
 @invariant(

@@ -59,7 +59,10 @@ OPERATIONS = {
     "read_record": Operation.READ,
 }
 
-UNMADE = {"lose_commit": "the former coordinator resigns as soon as it begins to follow, and no frame lies between"}
+UNMADE = {
+    "rebalance_classic": "leadline's consumers of one group have one protocol",
+    "lose_commit": "the former coordinator resigns as soon as it begins to follow, and no frame lies between",
+}
 
 
 @attrs.frozen
@@ -139,6 +142,8 @@ def plan_of(trace: Trace[AnyGroup], expected: Spec[AnyGroup] | None = None) -> G
         raise NotExecutable(1, "leadline has no producer that commits the offsets of a consumer group")
     if getattr(bounds, "any_target", False):
         raise NotExecutable(1, "brokers have no assignor that assigns anything")
+    if getattr(bounds, "classic_members", 0):
+        raise NotExecutable(1, UNMADE["rebalance_classic"])
     if expected is not None:
         departs = _first_seen(trace, followed)
     following = None if refused is not None else _next_by_itself(followed, trace.about, arrives=expected is None)

@@ -187,6 +187,10 @@ class Perturbed(Generic[C]):
         _, client = divmod(member_id, self.bounds.clients)  # the compiled engine takes % for what may format text
         return client
 
+    def instance_of(self, client: int) -> int:
+        """Return the number of a consumer's group.instance.id, or `NONE` if it is not static."""
+        return client if self.bounds.static else NONE
+
     def fresh_id(self, client: int, known: frozenset[int]) -> int:
         """Return a member id for a consumer that is not one of the known ones."""
         member_id = client

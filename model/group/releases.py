@@ -10,6 +10,7 @@ from __future__ import annotations
 import attrs
 
 from leadline.model.columns import Releases, columns_of
+from leadline.model.group.bounds import Bounds
 from leadline.model.group.classic import bounds as classic_bounds
 from leadline.model.group.classic import protocols as classic
 from leadline.model.group.classic import rules as classic_rules
@@ -49,6 +50,13 @@ class GroupColumn(RuleColumn):
         """The names of the other releases with these rules, and of minor versions that begin here."""
         return aliases(self.name, self.versions, self.suffix)
 
+    def too_early(self, bounds: Bounds) -> str:
+        """Return a remark about settings of consumers that the release does not have yet, or an empty string."""
+        version = self.short_name.partition("+")[0].removesuffix(self.suffix)
+        early = [name for name, since in SINCE.items() if getattr(bounds, name, 0) and _order(version) < _order(since)]
+        said = [f"{name}={str(getattr(bounds, name)).lower()} since {SINCE[name]}" for name in early]
+        return "; ".join(f"Kafka has {each}" for each in said)
+
 
 @attrs.frozen(eq=False, kw_only=True)
 class Column(GroupColumn):
@@ -57,12 +65,6 @@ class Column(GroupColumn):
     table = classic_rules.TABLE
     makes = classic.Protocol
     bounds: classic_bounds.Bounds = attrs.field(factory=classic_bounds.Bounds)
-
-    def too_early(self, bounds: classic_bounds.Bounds) -> str:
-        """Return a remark about settings of consumers that the release does not have yet, or an empty string."""
-        version = self.short_name.partition("+")[0]
-        early = [name for name, since in SINCE.items() if getattr(bounds, name) and _order(version) < _order(since)]
-        return "; ".join(f"Kafka has {name}=true since {SINCE[name]}" for name in early)
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -75,8 +77,8 @@ class ConsumerColumn(GroupColumn):
     bounds: consumer_bounds.Bounds = attrs.field(factory=consumer_bounds.Bounds)
 
 
-SINCE = {"cooperative": "2.4.0", "static": "2.3.0"}
-"""The first releases that have a setting (KIP-429, KIP-345)."""
+SINCE = {"cooperative": "2.4.0", "static": "2.3.0", "classic_members": "3.8.0"}
+"""The first releases that have a setting (KIP-429, KIP-345, and KIP-848's change of protocols)."""
 
 _ORDER = (*BEFORE_PUBLISHED, *PUBLISHED)
 
@@ -139,6 +141,7 @@ _CONSUMER: Releases = (
             "replaced_target": "computed",
             "commit_epoch": "current",
             "empty_group": "behind",
+            "classic_join": "never",
             "lost_commit": "acknowledged",
         },
     ),
@@ -151,18 +154,24 @@ _CONSUMER: Releases = (
             "report": "reconciled",
             "interruption": "rejoining",
             "instance_id": "all",
+            "classic_join": "accepted",
         },
     ),
     ("3.9-consumer", between("3.9.0", "3.9.2"), {"replaced_target": "taken-over"}),
     ("4.0-consumer", between("4.0.0", "4.1.2"), {"member_id": "consumer"}),
     ("4.2-consumer", between("4.2.0", "4.2.1"), {"revoked_epoch": "same", "own_revoked": "free"}),
-    ("4.2.2-consumer", ("4.2.2",), {"lost_commit": "error"}),
+    ("4.2.2-consumer", ("4.2.2",), {"classic_join": "by-policy", "lost_commit": "error"}),
     (
         "4.3-consumer",
         ("4.3.0",),
-        {"rejoin": "accepted", "commit_epoch": "since-assignment", "lost_commit": "acknowledged"},
+        {
+            "rejoin": "accepted",
+            "commit_epoch": "since-assignment",
+            "classic_join": "accepted",
+            "lost_commit": "acknowledged",
+        },
     ),
-    ("4.3.1-consumer", ("4.3.1",), {"lost_commit": "error"}),
+    ("4.3.1-consumer", ("4.3.1",), {"classic_join": "by-policy", "lost_commit": "error"}),
     ("4.4-consumer", between("4.4.0", LAST), {"empty_group": "follows"}),
 )
 """The same for the consumer protocol."""

@@ -47,8 +47,12 @@ CONSUMERS = {"cooperative": "CooperativeStickyAssignor", "static": "group.instan
 """The bounds that say how the consumers of a group are configured. A bug whose bounds name none of them occurs with
 each."""
 
-CONFIGURED = CONSUMERS | {"dynamic": "kraft.version=1"}
-"""The same, and the bound that says whether voters of the metadata log are in that log."""
+MIXED = {"classic_members": "members with the classic protocol", "classic_cooperative": "CooperativeStickyAssignor"}
+MIXED["migrates"] = "group.consumer.migration.policy=bidirectional"
+"""The bounds about groups that change their protocol."""
+
+CONFIGURED = CONSUMERS | MIXED | {"dynamic": "kraft.version=1"}
+"""These, and the bound that says whether voters of the metadata log are in that log."""
 
 REPLICATION = "kafka"
 TRANSACTIONS = "txn"

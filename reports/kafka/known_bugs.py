@@ -32,9 +32,9 @@ def too_early(spec: Spec[Any]) -> str:
     """Return a remark about settings of consumers that a release of groups does not have yet, or an empty string."""
     if spec.column is None or spec.family.name != "group":
         return ""
-    from leadline.model.group.releases import Column
+    from leadline.model.group.releases import GroupColumn
 
-    return spec.column.too_early(spec.bounds) if isinstance(spec.column, Column) else ""
+    return spec.column.too_early(spec.bounds) if isinstance(spec.column, GroupColumn) else ""
 
 
 def refuse_unclaimed(spec: Spec[Any]) -> None:

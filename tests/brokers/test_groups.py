@@ -45,6 +45,8 @@ NOT_MADE = {
     "KAFKA-20634": "resigns as soon as it begins to follow",
     "no ticket: lost response": "a bug of consumers",
     "no ticket: outdated commit": "no assignor that assigns anything",
+    **dict.fromkeys(("KAFKA-20640", "no ticket: downgraded group"), "consumers of one group have one protocol"),
+    "no ticket: late classic member": "consumers of one group have one protocol",
 }
 
 

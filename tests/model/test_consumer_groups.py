@@ -53,6 +53,19 @@ TICKETS = {
         ["empty_group_assigned"],
         {"4.3": {"empty_group_assigned": 3}, "4.4": {}},
     ),
+    "KAFKA-20640": (
+        only(classic_members=1, migrates=False),
+        ["one_protocol"],
+        {
+            "3.7": {},
+            "3.8": {"one_protocol": 3},
+            "4.2.1": {"one_protocol": 3},
+            "4.2.2": {},
+            "4.3.0": {"one_protocol": 3},
+            "4.3.1": {},
+            "4.4": {},
+        },
+    ),
 }
 
 
@@ -145,6 +158,46 @@ def test_before_3_9_a_plugin_may_assign_something_else_when_a_static_member_is_r
     assert found == [{"instance_keeps_assignment": 6}, {}]
 
 
+# --- groups that change their protocol ----------------------------------------------------------------------------
+
+ONE_CLASSIC = {"classic_members": 1}
+COOPERATIVE = ONE_CLASSIC | {"classic_cooperative": True}
+IN_MIXED_GROUPS = [*(name for name in SAFETY if name != "survives_downgrade"), *STALLS]
+
+
+@pytest.mark.parametrize("kind", ["crashes", "pauses", "leaves", "mutes", "rejoins"])
+@pytest.mark.parametrize("release", ["3.8", "4.4"])
+def test_a_group_that_changes_its_protocol_settles_whatever_happens_once(kind: str, release: str) -> None:
+    late = {"owned_by_one_member": 11, "epoch_implies_revoked": 8}
+    for assignor, found in ((ONE_CLASSIC, {}), (COOPERATIVE, late if kind == "pauses" else {})):
+        assert violated(f"group/{release}-consumer", only(**{kind: 1}) | assignor, IN_MIXED_GROUPS)[0] == found
+
+
+def test_a_group_is_upgraded_and_downgraded() -> None:
+    names = ["asks_other_protocol", "upgraded", "downgraded"]
+    found = violated("group/4.4-consumer", only(leaves=1) | ONE_CLASSIC, names)[0]
+    assert found == {"asks_other_protocol": 2, "upgraded": 3, "downgraded": 4}
+    assert violated("group/4.4-consumer", only(leaves=1), names)[0] == {}
+
+
+@pytest.mark.parametrize(("kind", "found"), [("pauses", {"survives_downgrade": 7}), ("leaves", {})])
+def test_a_paused_consumer_stops_when_it_comes_back_to_a_classic_group(kind: str, found: dict[str, int]) -> None:
+    """Without a ticket. Its heartbeat is answered with GROUP_ID_NOT_FOUND, not with UNKNOWN_MEMBER_ID."""
+    for release in ("3.8", "4.4"):
+        bounds = only(**{kind: 1}) | ONE_CLASSIC
+        assert violated(f"group/{release}-consumer", bounds, ["survives_downgrade"])[0] == found
+
+
+def test_a_new_coordinator_forgets_that_a_classic_member_must_synchronise() -> None:
+    """The missing sync timer of classic groups once more. With only one of the two, the member is removed."""
+    for kinds, found in (
+        ({"mutes": 1, "failovers": 1}, {"stable_at_rest": 11}),
+        ({"mutes": 1}, {}),
+        ({"failovers": 1}, {}),
+    ):
+        assert violated("group/4.4-consumer", only(**kinds) | ONE_CLASSIC, ["stable_at_rest"])[0] == found
+
+
 # --- sizes, designs, witnesses ------------------------------------------------------------------------------------
 
 
@@ -155,6 +208,8 @@ def test_before_3_9_a_plugin_may_assign_something_else_when_a_static_member_is_r
         ("3.8-consumer", NOTHING_FAILS, (69, 183, 11)),
         ("4.4-consumer", NOTHING_FAILS, (69, 183, 11)),
         ("4.4-consumer", {"perturbations": 0, "any_target": True}, (197, 543, 11)),
+        ("4.4-consumer", NOTHING_FAILS | ONE_CLASSIC, (51, 127, 11)),
+        ("4.4-consumer", NOTHING_FAILS | COOPERATIVE, (55, 135, 12)),
     ],
 )
 def test_safety_holds_with_pinned_counts(release: str, bounds: dict[str, int], counts: tuple[int, int, int]) -> None:
@@ -220,7 +275,9 @@ KILLED_BY: dict[str, set[str]] = {
     "no-rebalance-timer": {"stable_at_rest"},
     "left-for-good": {"instance_keeps_assignment"},
     "instance-not-awaited": {"instance_released"},
-    "replaced-stays": {*OWNERS, "one_member_of_instance"},
+    "replaced-stays": {*OWNERS, "one_member_for_instance"},
+    "classic-not-told": {"stable_at_rest"},
+    "classic-not-watched": {"stable_at_rest"},
 }
 
 
@@ -234,6 +291,7 @@ OLD_RULES = {
     ("reconciliation", "restarts"): {"revocation_seen"},
     ("partition_epochs", "lost"): set(OWNERS),
     ("report", "changed"): {"revocation_seen"},
+    ("classic_join", "accepted"): {"one_protocol"},
     ("lost_commit", "acknowledged"): {"acknowledged_offsets_kept"},
 }
 

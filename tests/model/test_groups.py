@@ -310,3 +310,8 @@ def test_every_published_release_is_a_name() -> None:
 )
 def test_a_setting_that_a_release_does_not_have_is_named(release: str, setting: str, said: str) -> None:
     assert too_early(load_spec(f"group/{release}").with_bounds({setting: True})) == said
+
+
+def test_groups_that_change_their_protocol_are_too_early_for_3_7() -> None:
+    said = [too_early(load_spec(f"group/3.{each}-consumer").with_bounds({"classic_members": 1})) for each in (7, 8)]
+    assert said == ["Kafka has classic_members=1 since 3.8.0", ""]

@@ -20,6 +20,7 @@ SLOW = {"no ticket: outdated log end", "KAFKA-15665"}
 WITHOUT_FIX = {
     *("KAFKA-20716", "KAFKA-14808", "KAFKA-14205", "no ticket: sync timer"),
     *("no ticket: unclaimed partition", "no ticket: late static member"),
+    *("no ticket: downgraded group", "no ticket: late classic member"),
 }
 """Bugs without a release or a rule that fixes them, so that no *holds* rests on their situation."""
 

@@ -52,6 +52,8 @@ def check_group(read: GroupRecording, column: GroupColumn, limits: Limits | None
     Raises:
         NotFollowed: if the recording cannot be converted to observations.
     """
+    if any(each.body.get(name) is not None for each in read.exchanges for name in ("GroupInstanceId", "InstanceId")):
+        raise NotFollowed(f"group {read.group} has static members (group.instance.id), which are not followed")
     mapping, hidden, _ = _PROTOCOLS[read.protocol]
     protocol, notes = column.protocol(), Counter(read.notes)
     with expecting_the_format(read.path):

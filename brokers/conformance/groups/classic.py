@@ -15,7 +15,6 @@ from leadline.brokers.conformance.frames import NEVER
 from leadline.brokers.conformance.groups.reading import Exchange, GroupRecording
 from leadline.brokers.conformance.groups.timing import Observed, failovers, not_followed, observed, sessions, timeout
 from leadline.brokers.conformance.groups.told import contradictions
-from leadline.brokers.conformance.not_followed import NotFollowed
 from leadline.checker.conformance import Observation
 from leadline.model.group.classic.protocols import Protocol
 from leadline.model.group.conformance import classic, errors
@@ -48,15 +47,10 @@ def observations(read: GroupRecording, protocol: Protocol, notes: Counter[str]) 
 
     Parameters:
         notes: the numbers of requests that are not followed, which are counted here.
-
-    Raises:
-        NotFollowed: if the group has static members.
     """
     loading = failovers(read, classic.fails_over)
     yield from loading.observations
     for each in read.exchanges:
-        if each.body.get("GroupInstanceId") is not None:
-            raise NotFollowed(f"group {read.group} has static members (group.instance.id), which are not followed")
         ready = each.code is not None and each.code not in errors.NOT_READY
         if ready and each.code not in CODES[each.request.api]:
             yield from not_followed(each, notes)

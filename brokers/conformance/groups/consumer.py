@@ -44,13 +44,11 @@ def observations(read: GroupRecording, protocol: Protocol, notes: Counter[str]) 
         notes: the numbers of requests that are not followed, which are counted here.
 
     Raises:
-        NotFollowed: if the group has static members, or ones that subscribe with a regular expression.
+        NotFollowed: if members subscribe with a regular expression.
     """
     subscribed = dict[int, list[str]]()
     for each in read.exchanges:
         api, code = each.request.api, each.code
-        if each.body.get("InstanceId") is not None or each.body.get("GroupInstanceId") is not None:
-            raise NotFollowed(f"group {read.group} has static members (group.instance.id), which are not followed")
         if each.body.get("SubscribedTopicRegex"):
             raise NotFollowed(f"group {read.group} subscribes with a regular expression, which is not followed")
         ready = code is not None and code not in errors.NOT_READY

@@ -15,7 +15,9 @@ UNKNOWN_MEMBER_ID = "UNKNOWN_MEMBER_ID"
 FENCED_MEMBER_EPOCH = "FENCED_MEMBER_EPOCH"
 FENCED_INSTANCE_ID = "FENCED_INSTANCE_ID"
 UNRELEASED_INSTANCE_ID = "UNRELEASED_INSTANCE_ID"
-FATAL = (FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID)
+GROUP_ID_NOT_FOUND = "GROUP_ID_NOT_FOUND"
+ILLEGAL_GENERATION = "ILLEGAL_GENERATION"
+FATAL = (FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID, GROUP_ID_NOT_FOUND)
 """The errors with which a consumer stops: KafkaConsumer.poll throws them."""
 
 
@@ -25,14 +27,25 @@ def heartbeat(state: ConsumerGroup, client: int, answered: bool = True) -> Itera
     Yields:
         the next states: one for each target assignment of the assignor if a new one is computed.
     """
-    own, group, protocol = state.clients[client], state.group, state.protocol
+    own = state.clients[client]
     error = refuses(state, client)
     if error != "":
         if answered:
             fatal = error in FATAL
-            yield state.going_down(client) if fatal else state.with_client(client, fenced(own, protocol.forgets_fenced))
+            forgets = state.protocol.forgets_fenced
+            yield state.going_down(client) if fatal else state.with_client(client, fenced(own, forgets))
         return
     report = report_of(own)
+    for after, updated in reconciled(state, client, report):
+        told = _answered(state, client, updated, report) if answered else attrs.evolve(own, sent=None)
+        yield after.with_client(client, told)
+
+
+def reconciled(state: ConsumerGroup, client: int, report: Report) -> Iterator[tuple[ConsumerGroup, Member]]:
+    """Yield the states after a request with which a consumer joins or reports, and its member there. A group that was a
+    classic one is a consumer group then: its generation is the epoch, and its assignment the target.
+    """
+    own, group, protocol = state.clients[client], attrs.evolve(state.group, is_classic=False), state.protocol
     member_id = own.member_id if own.member_id != NONE else state.fresh_id(client, state.known_ids())
     member, old = group.member(member_id), state.holder_of(client)
     replaces = member is None and old is not None
@@ -45,24 +58,25 @@ def heartbeat(state: ConsumerGroup, client: int, answered: bool = True) -> Itera
     before = Member(member_id) if replaces else member
     for assigned in _assigned(state, group, again=replaces and protocol.recomputes_replaced):
         updated = protocol.reconciled(assigned, member, report, protocol)
-        after = state.with_group(_with_member(state, assigned, before, updated))
-        if answered:
-            yield after.with_client(client, _answered(state, client, updated, report))
-        else:
-            yield after.with_client(client, attrs.evolve(own, sent=None))
+        yield state.with_group(with_member(state, assigned, before, updated)), updated
 
 
 def refuses(state: ConsumerGroup, client: int) -> str:
     """Return the error with which a heartbeat is refused, or an empty string. A heartbeat with the previous epoch is
     accepted, because the response with the new one may have been lost.
     """
-    own, protocol = state.clients[client], state.protocol
+    own, protocol, group = state.clients[client], state.protocol, state.group
     error = _instance_refused(state, client)
     if error != "":
         return error
-    member = state.group.member(own.member_id)
+    member = group.member(own.member_id)
+    if group.is_classic and not state.uses_classic(client):
+        changes = own.epoch == JOINING and (state.migrates or (protocol.migrates and not group.members))
+        return "" if changes else GROUP_ID_NOT_FOUND
     if member is None:
         return "" if own.epoch == JOINING else UNKNOWN_MEMBER_ID
+    if state.uses_classic(client):
+        return "" if own.epoch == (group.epoch if group.is_classic else member.epoch) else ILLEGAL_GENERATION
     if own.epoch == member.epoch or not protocol.fences:
         return ""
     if own.epoch == JOINING and protocol.accepts_rejoin:
@@ -117,7 +131,7 @@ def _assigned(state: ConsumerGroup, group: Group, again: bool) -> Iterator[Group
             yield attrs.evolve(group, target=target, target_epoch=group.epoch)
 
 
-def _with_member(state: ConsumerGroup, group: Group, member: Member, updated: Member) -> Group:
+def with_member(state: ConsumerGroup, group: Group, member: Member, updated: Member) -> Group:
     """Return the group with a member replaced, and with the partition epochs that follow from it."""
     epochs = list(group.partition_epochs)
     fields = ((member.assigned, updated.assigned), (member.revoking, updated.revoking))
@@ -156,23 +170,30 @@ def left(state: ConsumerGroup, client: int) -> ConsumerGroup:
     and the member keeps its assignment. Without the group.instance.id, -2 is refused.
     """
     member = state.group.member(state.clients[client].member_id)
-    if member is None or (state.bounds.static and not state.protocol.sends_instance):
+    is_static = state.instance_of(client) != NONE
+    if member is None or (is_static and not state.protocol.sends_instance):
         return state
-    if not state.bounds.static or not state.protocol.keeps_left:
+    if not is_static or not state.protocol.keeps_left:
         return removed(state, member.member_id)
     since = tuple(min(epoch, JOINING) for epoch in member.since)
     away = attrs.evolve(member, epoch=LEFT, revoking=NOTHING, since=since)
-    return state.with_group(_with_member(state, state.group, member, away))
+    return state.with_group(with_member(state, state.group, member, away))
 
 
 def removed(state: ConsumerGroup, member_id: int) -> ConsumerGroup:
-    """Remove a member. Its partitions are free at once. The next heartbeat computes a new target assignment."""
+    """Remove a member. Its partitions are free at once. The next heartbeat computes a new target assignment. Without
+    the last consumer that does not have the classic protocol, the group is a classic one with the same epoch.
+    """
     group = state.group
     member = group.member(member_id)
     held = NOTHING if member is None else member.held
+    left = group if member is None else group.without(member)
+    only_classic = left.members != () and all(state.uses_classic(state.client_of(m.member_id)) for m in left.members)
+    is_classic = group.is_classic or (only_classic and state.migrates)
     group = attrs.evolve(
-        group if member is None else group.without(member),
-        epoch=group.epoch + 1,
+        left,
+        epoch=group.epoch + (not is_classic),
+        is_classic=is_classic,
         target=tuple(NONE if owner == member_id else owner for owner in group.target),
         partition_epochs=tuple(NONE if p in held else epoch for p, epoch in enumerate(group.partition_epochs)),
     )

@@ -8,6 +8,7 @@ from leadline.checker.action import Step
 from leadline.checker.drawing import Drawing, Message, Row
 from leadline.model.group.classic.drawing import (
     COORDINATOR,
+    SENT,
     cells,
     commit_message,
     consumer_row,
@@ -27,7 +28,7 @@ def rows(state: ConsumerGroup) -> dict[str, Row]:
     """Return the rows for the coordinator, the consumers and the partitions, keyed by name."""
     found = {COORDINATOR: _coordinator(state)}
     for consumer, client in enumerate(state.clients):
-        found[consumer_row(consumer)] = _consumer(state, client)
+        found[consumer_row(consumer)] = _consumer(state, client, "classic " * state.uses_classic(consumer))
     for partition in range(state.bounds.partitions):
         assigned = [f"m{each.member_id}" for each in state.group.members if partition in each.held]
         found[partition_row(partition)] = partition_cells(partition, assigned, state)
@@ -48,6 +49,8 @@ def group_state(state: ConsumerGroup) -> str:
     group = state.group
     if not group.members:
         return "Empty"
+    if group.is_classic:
+        return "classic group"
     if group.epoch > group.target_epoch:
         return "Assigning"
     reached = (m.epoch == group.target_epoch and member_state(state, m) == "STABLE" for m in group.members)
@@ -93,8 +96,9 @@ def _awaited(state: ConsumerGroup, member: Member) -> str:
     return " and ".join(found)
 
 
-def _consumer(state: ConsumerGroup, client: Consumer) -> Row:
+def _consumer(state: ConsumerGroup, client: Consumer, protocol: str) -> Row:
     role = "joining" if client.epoch == JOINING else "member" if client.taking is None else "reconciling"
+    role = f"{protocol}{client.phase or role}"
     role = client.stopped if client.stopped == DOWN else f"{role}, {client.stopped}" if client.stopped else role
     known = client.epoch == JOINING or state.group.member(client.member_id) is not None
     return Row(
@@ -121,8 +125,12 @@ def messages(state: ConsumerGroup) -> Iterator[Message]:
 
 def arrivals(step: Step[ConsumerGroup]) -> Iterator[Message]:
     """Yield the requests that the coordinator handles in a step."""
-    if step.action in ("send_heartbeat", "fail_over", "leave"):
-        consumer = step.arguments["client"]
+    consumer = step.arguments.get("client")
+    if step.action in SENT and consumer is not None and step.before.uses_classic(consumer):
+        own = step.before.clients[consumer]
+        detail = f"member {number(own.member_id)}, generation {number(own.epoch)}"
+        yield Message(consumer_row(consumer), COORDINATOR, SENT[step.action], detail)
+    elif step.action in ("send_heartbeat", "fail_over", "leave") and consumer is not None:
         own = step.before.clients[consumer]
         report = report_of(own)
         told = "" if report is None else f", owns {partitions(report)}"

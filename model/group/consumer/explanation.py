@@ -14,7 +14,7 @@ from leadline.model.group.perturbed import NONE, NOTHING
 DISTURBANCES = {
     "crash": ("consumer {client} crashes; the coordinator learns that only from its session", "crashed"),
     "pause": ("consumer {client} is paused; it goes on to believe that it owns its partitions", "paused"),
-    "mute": ("consumer {client} does not revoke its partitions; heartbeats go on", "mute"),
+    "mute": ("consumer {client} does not revoke its partitions, or does not send SyncGroup; heartbeats go on", "mute"),
     "leave": ("consumer {client} leaves the group", "left"),
     "change_topics": ("the topics or a subscription change", "changed"),
     "fail_over": ("the coordinator fails over; consumer {client} does not get its response", "failover"),
@@ -47,7 +47,7 @@ def _of(step: Step[ConsumerGroup]) -> Iterator[tuple[str, str, bool]]:
     if step.action == "commit_arrives" and before.late is not None:
         taken = before.accepts(before.late)
         yield f"the commit is {'accepted' if taken else 'refused'}", "accepted" if taken else "refused", not taken
-    if step.action == "send_heartbeat":
+    if step.action in ("send_heartbeat", "send_sync") and before.clients != after.clients:
         client = step.arguments["client"]
         error = refuses(before, client)
         if error in FATAL:
@@ -59,6 +59,7 @@ def _of(step: Step[ConsumerGroup]) -> Iterator[tuple[str, str, bool]]:
         if member.epoch == LEFT and known is not None and known.epoch != LEFT:
             yield f"member {member.member_id} is static, and keeps its assignment", "static", True
     yield from _of_group(before.group, after.group)
+    yield from _of_classic(step)
     yield from _of_members(step)
 
 
@@ -75,11 +76,27 @@ def _of_group(was: Group, now: Group) -> Iterator[tuple[str, str, bool]]:
             yield f"partition {partition} is assigned to the members {holders[0]} and {holders[1]}", "twice", False
 
 
+def _of_classic(step: Step[ConsumerGroup]) -> Iterator[tuple[str, str, bool]]:
+    before, after = step.before, step.after
+    if before.group.is_classic != after.group.is_classic and after.group.members:
+        kind = "classic" if after.group.is_classic else "consumer"
+        yield f"the group becomes a {kind} group", kind, True
+    for number, (was, now) in enumerate(zip(before.clients, after.clients, strict=True)):
+        if step.action == "send_join" and step.arguments["client"] == number:
+            if now.stopped:
+                yield f"consumer {number} stops: JoinGroup is answered with INCONSISTENT_GROUP_PROTOCOL", "stops", False
+            elif now.owned and before.group.member(was.member_id) is None:
+                text = f"consumer {number} was removed, joins with its old id, and still reads {sorted(now.owned)}"
+                yield text, "joins late", False
+        elif was.phase == "" != now.phase and was.member_id == now.member_id and now.owned:
+            yield f"consumer {number} is told to join again", "rebalance", True
+
+
 def _of_members(step: Step[ConsumerGroup]) -> Iterator[tuple[str, str, bool]]:
     """Yield what a heartbeat changes, also one whose response is lost, and what a consumer takes."""
     if step.action == "end_reconciliation":
         yield from _taken(step)
-    if step.action not in ("send_heartbeat", "fail_over"):
+    if step.action not in ("send_heartbeat", "send_join", "fail_over"):
         return
     number = step.arguments["client"]
     client, member_id = step.before.clients[number], step.after.clients[number].member_id

@@ -11,6 +11,8 @@ from leadline.model.rules import RuleColumn
 ONE_LEAVES = NO_FAILURES | {"leaves": 1}
 STATIC_LEAVES = ONE_LEAVES | {"static": True}
 
+ONE_CLASSIC = NO_FAILURES | {"classic_members": 1}
+
 MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="given-before-free",
@@ -75,6 +77,20 @@ MISTAKES: tuple[Mistake, ...] = (
         wrong={"removes_replaced": False},
         bounds=STATIC_LEAVES,
     ),
+    Mistake(
+        name="classic-not-told",
+        sentence="heartbeats do not tell a classic member of a consumer group to join again",
+        source="GroupMetadataManager.classicGroupHeartbeatToConsumerGroup",
+        wrong={"tells_classic": False},
+        bounds=ONE_CLASSIC,
+    ),
+    Mistake(
+        name="classic-not-watched",
+        sentence="a classic member of a consumer group that does not join or synchronise in time is not removed",
+        source="GroupMetadataManager.scheduleConsumerGroupSyncTimeout",
+        wrong={"watches_classic": False},
+        bounds=ONE_CLASSIC | {"mutes": 1, "partitions": 1},
+    ),
 )
 
 RIGHT_TOO: Mapping[tuple[str, str], str] = {
@@ -92,6 +108,8 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("commit_epoch", "current"): "more commits are refused",
     ("commit_epoch", "since-assignment"): "the member has held the partition since then",
     ("lost_commit", "error"): "the consumer commits again",
+    ("classic_join", "never"): "the consumer stops, and starts again",
+    ("classic_join", "by-policy"): "the consumer stops, and starts again",
     ("empty_group", "behind"): "the next member to join computes a target assignment (KAFKA-20442)",
     ("empty_group", "follows"): "the target assignment of an empty group is empty",
 }
@@ -101,6 +119,7 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     **dict.fromkeys(RIGHT_TOO, ONE_LEAVES),
     ("reconciliation", "restarts"): NO_FAILURES | {"rejoins": 1},
     ("partition_epochs", "lost"): ONE_LEAVES,
+    ("classic_join", "accepted"): ONE_CLASSIC | {"migrates": False},
     **LOST_COMMIT_SHOWN_WITH,
     ("report", "changed"): ONE_LEAVES,
     ("instance_id", "first"): STATIC_LEAVES,

@@ -36,6 +36,8 @@ class Protocol:
         recomputes_replaced: whether the target assignment is computed again when a static member is replaced.
         commits_since: whether commits are accepted since the epoch in which the partition was assigned (KIP-1251).
         follows_when_empty: whether the target assignment follows the group epoch when the last member is gone.
+        migrates: whether groups may change their protocol, with the right policy.
+        refuses_classic: whether a classic consumer may not join if groups may not change their protocol.
         acknowledges_lost: whether a coordinator that was replaced acknowledges a commit that is lost.
         expires_in_use: whether offsets expire while the group has members.
         awaits_release: whether only partitions that are free are assigned.
@@ -48,6 +50,8 @@ class Protocol:
         keeps_left: whether a static member that leaves keeps its assignment until its session expires.
         awaits_leave: whether a static member is replaced only when it has left.
         removes_replaced: whether the static member that is replaced is removed.
+        tells_classic: whether classic members learn from heartbeats that they must join again.
+        watches_classic: whether classic members are removed that do not join or synchronise in time.
     """
 
     name: str = ""
@@ -65,6 +69,8 @@ class Protocol:
     recomputes_replaced: bool
     commits_since: bool
     follows_when_empty: bool
+    migrates: bool
+    refuses_classic: bool
     acknowledges_lost: bool
     expires_in_use: bool = False
     awaits_release: bool = True
@@ -77,3 +83,5 @@ class Protocol:
     keeps_left: bool = True
     awaits_leave: bool = True
     removes_replaced: bool = True
+    tells_classic: bool = True
+    watches_classic: bool = True

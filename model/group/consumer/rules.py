@@ -186,6 +186,30 @@ RULES = (
             Value("follows", "yes", "KAFKA-20442; 4.4.0", {"follows_when_empty": True}),
         ),
     ),
+    Rule(
+        "classic_join",
+        "whether a classic consumer may join a consumer group",
+        (
+            Value(
+                "never",
+                "no",
+                "3.7: a group keeps its protocol, also when it is empty",
+                {"migrates": False, "refuses_classic": True},
+            ),
+            Value(
+                "accepted",
+                "yes, also if group.consumer.migration.policy is disabled",
+                "KAFKA-16436: classicGroupJoinToConsumerGroup; 3.8.0",
+                {"migrates": True, "refuses_classic": False},
+            ),
+            Value(
+                "by-policy",
+                "yes, unless the policy is disabled",
+                "KAFKA-20640; 4.2.2, 4.3.1 and 4.4.0",
+                {"migrates": True, "refuses_classic": True},
+            ),
+        ),
+    ),
     LOST_COMMIT,
 )
 """The rules, in the order in which they are shown."""

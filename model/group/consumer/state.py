@@ -25,6 +25,9 @@ LEFT = -2
 MUTE = "mute"
 DOWN = "down"
 
+UNJOINED = "unjoined"
+JOINED = "joined"
+
 
 @attrs.frozen(cache_hash=True)
 class Consumer(Client):
@@ -35,12 +38,15 @@ class Consumer(Client):
         told: the assignment of its last response.
         taking: the assignment to which it is changing: what it gives up is being revoked. None between changes.
         sent: what it reported last. None if the next heartbeat has a report in any case.
+        phase: of a classic member, whose generation is `epoch`, and which does not use the other fields: `UNJOINED`,
+            before a JoinGroup request; `JOINED`, before its SyncGroup request; or an empty string.
     """
 
     epoch: int = JOINING
     told: frozenset[int] = NOTHING
     taking: frozenset[int] | None = None
     sent: frozenset[int] | None = None
+    phase: str = ""
 
 
 @attrs.frozen(cache_hash=True)
@@ -58,6 +64,7 @@ class Member:
         revoking: the partitions that it must still revoke.
         since: for each partition, the epoch in which it was assigned, or `NONE`. Empty before KIP-1251.
         present: whether the group has a member with this id.
+        join_timer, sync_timer: of a classic member, whether the timer for its next JoinGroup or SyncGroup request runs.
     """
 
     member_id: int
@@ -68,6 +75,8 @@ class Member:
     revoking: frozenset[int] = NOTHING
     since: tuple[int, ...] = ()
     present: bool = True
+    join_timer: bool = False
+    sync_timer: bool = False
 
     @property
     def held(self) -> frozenset[int]:
@@ -77,7 +86,7 @@ class Member:
 
 @attrs.frozen(cache_hash=True)
 class Group:
-    """The coordinator's state of the group (Kafka's ConsumerGroup).
+    """The coordinator's state of the group (Kafka's ConsumerGroup, or its ClassicGroup, whose generation is `epoch`).
 
     Attributes:
         epoch: the group epoch. It grows when a member or a subscription changes.
@@ -86,6 +95,7 @@ class Group:
         partition_epochs: for each partition, the epoch of the member that holds it, or `NONE` if it is free.
         places: for each member id, the member, which may not be present. So each member is a part of the state of its
             own, which engines learn, and the number of parts does not change.
+        is_classic: whether it is a classic group.
     """
 
     epoch: int = 0
@@ -93,6 +103,7 @@ class Group:
     target: tuple[int, ...] = ()
     partition_epochs: tuple[int, ...] = ()
     places: tuple[Member, ...] = component(each="member", default=())
+    is_classic: bool = False
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -174,14 +185,30 @@ class ConsumerGroup(Perturbed[Consumer]):
             late = attrs.evolve(late, lost=late.lost | lost)
         return attrs.evolve(self, group=group, late=late)
 
+    def uses_classic(self, client: int) -> bool:
+        """Return whether a consumer has the classic protocol."""
+        return client >= len(self.clients) - self.bounds.classic_members
+
+    @property
+    def migrates(self) -> bool:
+        """Whether the group may change its protocol while it has members."""
+        return self.bounds.migrates and self.protocol.migrates
+
+    @property
+    def shares_instance(self) -> bool:
+        """Whether two consumers have the same group.instance.id."""
+        return self.bounds.static and self.bounds.same_instance and not self.uses_classic(1)
+
     def instance_of(self, client: int) -> int:
-        """Return the number of a static consumer's group.instance.id."""
-        return 0 if client == 1 and self.bounds.same_instance else client
+        """Return the number of a consumer's group.instance.id, or `NONE` if it is not static."""
+        if not self.bounds.static or self.uses_classic(client):
+            return NONE
+        return 0 if client == 1 and self.shares_instance else client
 
     def holder_of(self, client: int) -> Member | None:
         """Return the member that has a static consumer's group.instance.id, or None."""
         instance = self.instance_of(client)
-        for member in reversed(self.group.members if self.bounds.static else ()):
+        for member in reversed(self.group.members if instance != NONE else ()):
             if self.instance_of(self.client_of(member.member_id)) == instance:
                 return member
         return None
@@ -191,7 +218,7 @@ class ConsumerGroup(Perturbed[Consumer]):
         """Whether all consumers are members that have reached the target assignment, and all partitions are read. Of
         two consumers with the same group.instance.id, one is a member, and the other one owns nothing.
         """
-        group, shared = self.group, self.bounds.static and self.bounds.same_instance
+        group, shared = self.group, self.shares_instance
         if (
             group.epoch != group.target_epoch
             or len(group.members) != len(self.clients) - shared
@@ -202,7 +229,7 @@ class ConsumerGroup(Perturbed[Consumer]):
             member = group.member(client.member_id)
             if shared and member is None and client.epoch == JOINING and not client.owned:
                 continue
-            if client.stopped or client.taking is not None or member is None:
+            if client.stopped or client.taking is not None or client.phase or member is None:
                 return False
             if not client.epoch == member.epoch == group.target_epoch:
                 return False
@@ -230,7 +257,13 @@ class ConsumerGroup(Perturbed[Consumer]):
     def commit_of(self, number: int) -> LateCommit | None:
         """Return the offset commit that a consumer can send, or None."""
         own = self.clients[number]
-        if self.awaits_commit(number) or not own.owned or not self.has_joined(number) or own.stopped:
+        if (
+            self.awaits_commit(number)
+            or not own.owned
+            or not self.has_joined(number)
+            or own.stopped
+            or own.phase == JOINED
+        ):
             return None
         member = self.group.member(own.member_id)
         lost = own.owned if member is None else own.owned - member.held
@@ -241,6 +274,8 @@ class ConsumerGroup(Perturbed[Consumer]):
         member = self.group.member(commit.member_id)
         if member is None:
             return False
+        if self.group.is_classic:
+            return commit.epoch == self.group.epoch or not self.protocol.compares_commits
         if commit.epoch == member.epoch or not self.protocol.compares_commits:
             return True
         if not self.protocol.commits_since or commit.epoch > member.epoch:
@@ -248,8 +283,16 @@ class ConsumerGroup(Perturbed[Consumer]):
         return all(p in member.held and member.since[p] <= commit.epoch for p in commit.partitions)
 
     def with_next_coordinator(self) -> ConsumerGroup:
-        """Return the state after a failover: the same, because everything is persisted."""
-        return self
+        """Return the state after a failover: all but the timers of classic members is persisted. Such a member that has
+        to revoke partitions gets a timer in their place (GroupMetadataManager.onLoaded).
+        """
+        if not self.bounds.classic_members:
+            return self
+        group, places = self.group, []
+        for each in group.places:
+            timed = self.uses_classic(self.client_of(each.member_id)) and each.revoking != NOTHING
+            places.append(attrs.evolve(each, join_timer=timed, sync_timer=False))
+        return attrs.evolve(self, group=attrs.evolve(group, places=tuple(places)))
 
     def may_send(self, client: int) -> bool:
         """Return whether a consumer sends heartbeats."""
@@ -284,6 +327,8 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[ConsumerGroup
 
 def started(state: ConsumerGroup, client: int) -> Consumer:
     """Return a consumer that has just started. Since KIP-1082, it chooses its member id."""
+    if state.uses_classic(client):
+        return Consumer(phase=UNJOINED)
     if not state.protocol.names_itself:
         return Consumer()
     return Consumer(member_id=state.fresh_id(client, state.known_ids()))

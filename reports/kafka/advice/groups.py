@@ -12,12 +12,11 @@ from pathlib import Path
 
 import attrs
 
-from leadline.checker.bounds import describe_bounds
+from leadline.checker.bounds import change_bounds, describe_bounds
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Verdict
 from leadline.invariants import consumer_groups, group_offsets, groups
 from leadline.invariants.families.group import GROUP
-from leadline.model.group.classic.bounds import Bounds
 from leadline.model.group.releases import COLUMNS, CONSUMER_COLUMNS, Column, GroupColumn
 from leadline.model.kafka.published import minor
 from leadline.reports.document import Block, Document, Heading, Items, Paragraph, Span, table, words
@@ -26,7 +25,7 @@ from leadline.reports.kafka.advice.decisions import ABSENT, Decider, Decision, I
 from leadline.reports.kafka.advice.json_advice import decision_object
 from leadline.reports.kafka.advice.properties import Entry, read_properties
 from leadline.reports.kafka.advice.settings import wrong
-from leadline.reports.kafka.bugs import CONSUMERS, GROUPS, Archive, Bug, command_for, fix_of
+from leadline.reports.kafka.bugs import CONSUMERS, GROUPS, MIXED, Archive, Bug, command_for, fix_of
 from leadline.reports.loading import explore_command, load_spec
 from leadline.reports.origin import Origin
 
@@ -48,6 +47,8 @@ HARMS = {
     groups.one_owner_among_members.name: TWICE,
     consumer_groups.revocation_seen.name: STUCK,
     consumer_groups.own_instance_accepted.name: STUCK,
+    consumer_groups.survives_downgrade.name: STUCK,
+    consumer_groups.one_protocol.name: STUCK,
     consumer_groups.assigned_to_one_member.name: TWICE,
     consumer_groups.owned_by_one_member.name: TWICE,
     consumer_groups.commit_by_holder.name: TWICE,
@@ -55,7 +56,7 @@ HARMS = {
 }
 """What the violation of a bug's property means to a user."""
 
-OF_GROUPS = CONSUMERS | {"any_target": "assignor other than UniformAssignor"}
+OF_GROUPS = CONSUMERS | MIXED | {"any_target": "assignor other than UniformAssignor"}
 """How a group is configured: the bounds, with what they stand for."""
 
 UNIFORM = "UniformAssignor"
@@ -93,11 +94,11 @@ class ConsumerGroup:
     origins: dict[str, str]
 
     @property
-    def bounds(self) -> dict[str, bool]:
+    def bounds(self) -> dict[str, int]:
         """The settings as bounds of a spec. An assignor that is not named could assign anything, as in some searches of
         the archive: the others, which have UniformAssignor, find bugs of it, too.
         """
-        uniform = {} if self.any_target else {"any_target": False}
+        uniform = {"classic_members": 0} if self.any_target else {"any_target": False, "classic_members": 0}
         return {"static": self.static} | ({"cooperative": self.cooperative} if self.is_classic else uniform)
 
     @property
@@ -195,6 +196,7 @@ def read_group(path: Path, brokers: Path | None = None) -> ConsumerGroup:
         "static": instance.place if instance is not None else "the default",
         "any_target": remote.place if remote is not None else f"the default: {UNIFORM}",
         "in_java": java.place if java is not None else "the default",
+        "classic_members": "assumed of all consumers of the group",
     }
     in_java = None if brokers is None else java is not None
     any_target = remote is not None and not _is_uniform(remote.value)
@@ -258,7 +260,7 @@ def _column(option: str, text: str, group: ConsumerGroup) -> GroupColumn:
     if column is None or isinstance(column, Column) != group.is_classic:
         since = f"{group.columns[0].versions[0]} on, such as {group.columns[-1].versions[0]}"
         raise LeadlineError(f"{option} {text}: expected a release from {since}, for group.protocol={group.protocol}")
-    if isinstance(column, Column) and (early := column.too_early(Bounds(**group.bounds))):
+    if isinstance(column, Column) and (early := column.too_early(change_bounds(column.bounds, group.bounds))):
         raise LeadlineError(f"{option} {text} does not have a setting of the consumers: {early}")
     return column.with_rules(IN_JAVA) if group.in_java and _may_be_in_java(column) else column
 
