@@ -114,6 +114,25 @@ def test_a_table_that_is_nearly_full_has_each_of_all_states_once(
         assert not any(entered(store, states, parts=2))
 
 
+def test_states_that_differ_only_in_a_slot_that_was_added_are_all_new(workers: Workers, tmp_path: Path) -> None:
+    growing = Packing([2**20])
+    store = DiskStore(tmp_path, growing, 1, workers, constrained=False)
+    states = np.arange(100, dtype=np.uint64).reshape(-1, 1)
+    for bit in range(20, 64):
+        assert all(entered(store, states | np.uint64(1 << bit - 1), parts=1))
+        assert growing.add([*growing.sizes, 2])
+    assert not any(entered(store, store.states[: store.count], parts=2))
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+def test_the_table_of_the_indices_of_a_few_states_has_room_in_each_region(
+    count: int, workers: Workers, tmp_path: Path
+) -> None:
+    store = DiskStore(tmp_path, packing([20, 20]), 1, workers, constrained=False)
+    store.add(np.arange(2 * count, dtype=np.uint64).reshape(-1, 2))
+    assert np.count_nonzero(store.indexed.table) == count
+
+
 def test_a_table_with_states_that_are_equal_is_refused(workers: Workers, tmp_path: Path) -> None:
     store = DiskStore(tmp_path, packing([20, 20]), 1, workers, constrained=False)
     with pytest.raises(NotASearch, match="state 3 is equal to an earlier state"):

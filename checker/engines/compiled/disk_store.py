@@ -73,7 +73,8 @@ class Column:
         if missing > 0:
             more = max(STEP, missing, self._allocated // 8)
             try:
-                os.posix_fallocate(self._file.fileno(), self._allocated, more)
+                if hasattr(os, "posix_fallocate"):  # not on macOS
+                    os.posix_fallocate(self._file.fileno(), self._allocated, more)
             except OSError as error:
                 reason = f"cannot keep more states in {self._folder}: {error.strerror}"
                 raise StopSearch(Stop(StopKind.MEMORY, reason)) from error

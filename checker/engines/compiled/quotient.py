@@ -35,10 +35,16 @@ FEWEST_DISTANCES = 9
 
 MOST_DISTANCES = 16
 
+FEWEST_BITS = 2
+"""The minimum number of bits of a key. Mixing fewer is not one to one."""
+
 SMALLEST = 4096
 """The minimum number of entries of a region."""
 
 NUMBERS_FULLEST = 0.6
+
+MOST_NUMBERED = 2**31
+"""The number of values of a half for which no more room is made, so that a number has fewer than 32 bits."""
 
 NUMBERED_AT_ONCE = 4096
 """The minimum number of values for which room is made. A state has fewer."""
@@ -114,9 +120,9 @@ class QuotientTable:
     def begin(self, states: int) -> None:
         """Make the table empty, with room for a number of states."""
         entries = self._size(states)
-        self._widths = [(2 * int(half.used[0])).bit_length() + 1 for half in self._halves]
+        self._widths = [min((2 * int(half.used[0])).bit_length() + 1, WORD // 2) for half in self._halves]
         self._bits = sum(self._widths) if self._packing.words > 1 else self._packing.bits_used
-        self._bits = min(max(self._bits, 16), WORD)
+        self._bits = max(self._bits, FEWEST_BITS)
         quotient = (((1 << self._bits) - 1) // entries).bit_length()
         kind = np.dtype(np.uint32 if quotient + FEWEST_DISTANCES <= 32 else np.uint64)
         self._distances = min(8 * kind.itemsize - quotient, MOST_DISTANCES)
@@ -132,6 +138,8 @@ class QuotientTable:
         Raises:
             Outgrown: if the table must be made again.
         """
+        if self._packing.words == 1 and self._packing.bits_used > self._bits:  # slots were added, with more bits
+            raise Outgrown(is_full=False)
         parts = range(len(some.filled))
         missing = self._each(
             some, loops.make_keys, ((part, some.filled, some.found, some.keys, *self._numbered) for part in parts)
@@ -182,6 +190,8 @@ class QuotientTable:
         for index, half in enumerate(self._halves):
             used, room = int(half.used[0]), len(half.values)
             if room - used < max(NUMBERED_AT_ONCE, used // 8):
+                if room > MOST_NUMBERED:
+                    raise MemoryError
                 values = np.concatenate([half.values, np.empty(max(2 * NUMBERED_AT_ONCE, room // 2), np.uint64)])
                 numbers = np.zeros(1 << int(len(values) / NUMBERS_FULLEST).bit_length(), np.uint32)
                 loops.number_again(used, values, numbers)

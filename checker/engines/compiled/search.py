@@ -284,7 +284,7 @@ class CompiledSearch(Generic[S]):
         """Free memory after a failed allocation, disable checkpoints, and return the reason to stop the search."""
         self._is_cut_short = True
         self.expander.free()
-        return self.expander.no_room()
+        return self.budget.memory_failed()
 
     def _result(self, stop: Stop | None) -> Result:
         at, tables = self.at, self.expander.tables

@@ -228,7 +228,7 @@ class Store:
         return entered
 
     def _table_size(self, coming: int) -> int:
-        wanted = int((self.stored + coming) / FULLEST)
+        wanted = max(int((self.stored + coming) / FULLEST), SMALLEST_TABLE * self.workers.count)
         if wanted <= len(self.table):
             return len(self.table)
         return min(max(wanted, int(len(self.table) * GROWTH)), LARGEST_TABLE)
