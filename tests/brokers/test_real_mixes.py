@@ -272,7 +272,8 @@ def test_a_cluster_that_is_upgraded_is_recorded(releases: str, wrong: str, tmp_p
     real = free_ports(nodes_of(release, 2))
     at: Any = {node: Address("127.0.0.1", port) for node, port in real.items()}
     controllers = [(100, at["controller"])] if release.kraft else []
-    with Recorder(definitions_of(release), tmp_path / "run.jsonl", host="127.0.0.1", release=releases) as recorder:
+    about: Any = {"release": release.name, "spec": release.spec}
+    with Recorder(definitions_of(release), tmp_path / "run.jsonl", host="127.0.0.1", **about) as recorder:
         recorder.listen([(0, at[0]), (1, at[1])], controllers, at.get("zookeeper"))
         recorder.follow_upgrade(release, None if release.kraft else told)
         advertised = {each.node: each.port for each in recorder.listeners if each.client is None}
