@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -203,6 +205,27 @@ def test_a_full_disk_ends_the_search_as_incomplete(tmp_path: Path, monkeypatch: 
     assert result.reason == f"cannot keep more states in {tmp_path}: No space left on device"
     assert result.statistics.distinct > 200
     assert result.statistics.spilled <= 2**14
+
+
+@pytest.mark.parametrize("made", [0, 3, 4])
+def test_a_file_that_cannot_be_made_ends_the_search_as_incomplete(
+    made: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the beginning, and when states are packed again."""
+    files = itertools.count()
+    make = tempfile.TemporaryFile
+
+    def temporary(**given: Any) -> Any:
+        if next(files) == made:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return make(**given)
+
+    saved, settings = tmp_path / "saved", CompiledSettings(disk=tmp_path, tuning=IN_SMALL_BLOCKS)
+    monkeypatch.setattr(tempfile, "TemporaryFile", temporary)
+    result = explore(SPEC, KEEP_GOING, settings=evolve(settings, checkpoint=saved))
+    assert result.verdict is Verdict.INCOMPLETE
+    assert result.reason == f"cannot keep more states in {tmp_path}: Too many open files"
+    assert searched(SPEC, disk=tmp_path, resume=saved) == searched(SPEC)
 
 
 def test_the_command_names_a_folder_that_is_missing_and_an_engine_without_files(tmp_path: Path) -> None:

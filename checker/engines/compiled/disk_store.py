@@ -23,7 +23,6 @@ from leadline.checker.engines.compiled.store import GROWTH, MOST_STATES, NotASea
 from leadline.checker.engines.learning.arrays import Kept
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.workers import Workers
-from leadline.checker.errors import LeadlineError
 from leadline.checker.observing.layout import Layout
 from leadline.checker.result import Stop, StopKind
 
@@ -49,7 +48,7 @@ class Column:
         array: the array.
 
     Raises:
-        LeadlineError: if the file cannot be made.
+        StopSearch: if the file cannot be made.
     """
 
     def __init__(self, folder: Path, rows: int, kind: Any, *shape: int) -> None:
@@ -60,7 +59,7 @@ class Column:
             os.ftruncate(self._file.fileno(), rows * self._row)
             self._map = mmap.mmap(self._file.fileno(), rows * self._row)
         except OSError as error:
-            raise LeadlineError(f"cannot keep states in {folder}: {error.strerror}") from error
+            raise _no_room(folder, error) from error
         self.array: NDArray[Any] = np.frombuffer(self._map, kind).reshape(rows, *shape)
 
     def allocate(self, rows: int) -> None:
@@ -76,13 +75,16 @@ class Column:
                 if hasattr(os, "posix_fallocate"):  # not on macOS
                     os.posix_fallocate(self._file.fileno(), self._allocated, more)
             except OSError as error:
-                reason = f"cannot keep more states in {self._folder}: {error.strerror}"
-                raise StopSearch(Stop(StopKind.MEMORY, reason)) from error
+                raise _no_room(self._folder, error) from error
             self._allocated += more
 
     def release(self) -> None:
         """Give back the memory of all pages. What they contain is read from the file again when it is needed."""
         self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def _no_room(folder: Path, error: OSError) -> StopSearch:
+    return StopSearch(Stop(StopKind.MEMORY, f"cannot keep more states in {folder}: {error.strerror}"))
 
 
 class DiskStore(Store):
