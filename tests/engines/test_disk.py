@@ -228,6 +228,20 @@ def test_a_file_that_cannot_be_made_ends_the_search_as_incomplete(
     assert searched(SPEC, disk=tmp_path, resume=saved) == searched(SPEC)
 
 
+def test_states_that_cannot_be_written_end_the_search_as_incomplete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thin disk can be full although its file system has taken the space."""
+
+    def sync(file: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    result = explore(SPEC, KEEP_GOING, settings=CompiledSettings(disk=tmp_path, tuning=IN_SMALL_BLOCKS))
+    assert result.verdict is Verdict.INCOMPLETE
+    assert result.reason == f"cannot keep more states in {tmp_path}: Input/output error"
+
+
 def test_the_command_names_a_folder_that_is_missing_and_an_engine_without_files(tmp_path: Path) -> None:
     missing = call("explore", "atomic/kip-320", "--disk", "none", folder=tmp_path)
     assert missing.code == 2

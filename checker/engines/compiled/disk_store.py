@@ -78,6 +78,17 @@ class Column:
                 raise _no_room(self._folder, error) from error
             self._allocated += more
 
+    def settle(self) -> None:
+        """Wait until all entries are written. What cannot be written is lost when its memory is given back.
+
+        Raises:
+            StopSearch: if some cannot be written, for example because a disk has less space than its file system.
+        """
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise _no_room(self._folder, error) from error
+
     def release(self) -> None:
         """Give back the memory of all pages. What they contain is read from the file again when it is needed."""
         self._map.madvise(mmap.MADV_DONTNEED)
@@ -151,9 +162,14 @@ class DiskStore(Store):
     def grow(self, coming: int) -> None:
         self.allocate(self.stored + coming)
         if self.stored - self._released > RELEASED:
-            self._release()
+            self.settle()
         if self.stored + coming > self._known.room:
             self.rebuild(coming)
+
+    def settle(self) -> None:
+        for column in self._columns.values():
+            column.settle()
+        self._release()
 
     def _release(self) -> None:
         for column in self._columns.values():

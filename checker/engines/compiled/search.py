@@ -255,6 +255,7 @@ class CompiledSearch(Generic[S]):
 
     def _check_stored(self) -> None:
         """Make a sample of the stored states again after all states have been found."""
+        self.expander.store.settle()
         if self._problem.symmetry is not None:
             return  # a step to a representative leads to another state of its orbit
         self._states_verified = StoredStates(self.expander).check()

@@ -192,6 +192,9 @@ class Store:
     def allocate(self, count: int) -> None:
         """Make sure that `count` states can be written."""
 
+    def settle(self) -> None:
+        """Make sure that what has been written can be read again. Raise StopSearch if it cannot."""
+
     def bytes_to_grow(self, coming: int) -> int:
         """Return the number of bytes by which the hash table must grow before `coming` more states are added."""
         return max(0, 8 * self._table_size(coming) - self.table.nbytes)
