@@ -13,7 +13,7 @@ from leadline.reports.document import Cell, Items, Paragraph, Span, Table, plain
 from leadline.reports.kafka.advice import mix_searches
 from leadline.reports.kafka.advice.cluster import clusters
 from leadline.reports.kafka.advice.path import Step, blocks_of_path, steps_of
-from leadline.reports.kafka.advice.settings import Given, Settings
+from leadline.reports.kafka.advice.settings import Given, Remark, Settings
 from leadline.reports.matrix import Configuration, Matrix, matrix_file, read_matrix
 
 NO_TABLES = "these tables are old"
@@ -29,7 +29,8 @@ def _no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def steps(before: str, after: str, controller: str, **given: object) -> tuple[Step, ...]:
     values = {name.replace("_", "."): Given(value, "file:1") for name, value in given.items()}  # type: ignore[arg-type]
-    settings = Settings(values, {controller: "file:2"}, ())
+    remarks = [Remark(name, str(each.value), each.origin, "abstract", "") for name, each in values.items()]
+    settings = Settings(values, {controller: "file:2"}, tuple(remarks))
     old, new = clusters(before, after, settings)
     return steps_of(old, new, settings)
 
@@ -45,8 +46,9 @@ def test_brokers_with_zookeeper_restart_twice() -> None:
         "restart brokers with 3.9, one at a time",
         "restart brokers with the level of 3.9, one at a time",
     ]
-    assert found[0].commands == ("inter.broker.protocol.version=2.4", "log.message.format.version=2.4")
-    assert "begins with the level of 3.9, which brokers of 2.4 do not understand" in found[0].before[0]
+    assert found[0].commands == ("inter.broker.protocol.version=2.4",)
+    assert found[0].before[0].startswith("the ZooKeeper servers have a version that 3.9 works with")
+    assert "begins with the level of 3.9, which brokers of 2.4 do not understand" in found[0].before[1]
     assert found[2].commands[0].startswith("inter.broker.protocol.version=3.9")
     assert "log.message.format.version=3.0" not in commands(steps("3.0", "3.9-zk", ZOOKEEPER))
 
@@ -75,7 +77,8 @@ def test_the_release_version_raises_eligible_leader_replicas() -> None:
     assert raised.endswith("upgrade --release-version 4.3")
     assert any("every partition has a leader" in check for check in found[1].before)
     assert any("kraft.version" in check for check in found[1].before)
-    assert found[2].title.startswith("only to go back")
+    assert found[2].title.startswith("only to have no eligible leader replicas any more")
+    assert any("--from 4.3 --to 4.3+elr=on" in check for check in found[1].before)
     assert steps("3.6", "3.9", KRAFT)[1].commands[0].endswith("upgrade --metadata 3.9")
 
 
@@ -91,6 +94,16 @@ def test_metadata_version_goes_back_only_where_no_record_changed(before: str, af
 def test_an_upgrade_from_the_preview_of_kraft_is_not_documented() -> None:
     (step,) = steps("3.2-kraft", "3.9", KRAFT)
     assert "no upgrade from it" in step.unsearched
+
+
+def test_directories_and_clients_are_looked_at_first() -> None:
+    first = steps("3.3", "4.4", KRAFT, log_dirs="/one,/two")[0].before
+    assert any("kafka-log-dirs.sh" in check for check in first)
+    assert any("brokers of 3.3 do not support several directories" in check for check in first)
+    assert any("DeprecatedRequestsPerSec" in check for check in first)
+    other = steps("3.9", "4.0", KRAFT, log_dirs="/one")[0].before
+    assert not any("director" in check for check in other)
+    assert not any("KIP-896" in check for check in steps("4.0", "4.3", KRAFT)[0].before)
 
 
 def test_one_release_has_no_path() -> None:
@@ -149,7 +162,7 @@ def test_a_mix_without_tables_is_searched(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_what_must_be_so_comes_before_the_commands() -> None:
     found = steps("3.3", "4.3", KRAFT, min_insync_replicas=2)
-    assert ["Java 17" in each for each in found[0].before] == [False, True, False]
+    assert ["Java 17" in each for each in found[0].before] == [False, True, False, False]
     assert "metadata.version is 3.3-IV3 or later" in found[0].before[2]
     assert "nothing checks controllers at this level" in found[1].before[0]
     assert "--bootstrap-controller" in steps("3.9", "4.3", KRAFT)[1].before[0]
@@ -159,13 +172,16 @@ def test_what_must_be_so_comes_before_the_commands() -> None:
 
 
 def test_the_level_that_files_name_is_kept() -> None:
-    found = steps("2.8", "3.9-zk", ZOOKEEPER, inter_broker_protocol_version="2.1")
-    assert found[0].commands == ("inter.broker.protocol.version=2.1", "log.message.format.version=2.1")
+    own = {"inter_broker_protocol_version": "2.1", "log_message_format_version": "1.0"}
+    found = steps("2.8", "3.9-zk", ZOOKEEPER, **own)
+    assert found[0].commands == ("inter.broker.protocol.version=2.1", "log.message.format.version=1.0")
     assert "remove log.message.format.version, which has no effect any more" in found[2].commands
 
 
 def test_before_3_0_the_message_format_rises_last() -> None:
-    found = steps("2.1", "2.8", ZOOKEEPER)
+    found = steps("2.1", "2.8", ZOOKEEPER, log_message_format_version="2.1")
+    assert len(steps("2.1", "2.8", ZOOKEEPER)) == 3  # without an own format, there is nothing to raise
+    assert "log.message.format.version=0.10.2" in commands(steps("0.10.2", "2.8", ZOOKEEPER))
     assert found[3].commands[0].startswith("log.message.format.version=2.8")
     assert (
         "kafka-topics.sh --zookeeper HOST:PORT --describe --under-replicated-partitions (of 2.1)" in found[3].checks[0]

@@ -386,9 +386,12 @@ def _details(advice: GroupAdvice) -> Iterator[Block]:
 
 
 def _coinciding(bug: Bug) -> list[str]:
-    """Return what must happen for a bug to occur: the failures that the archive's search allows, each once."""
+    """Return what must happen for a bug to occur: the kinds of failures that the archive's search allows, if it allows
+    one of each. Otherwise, not all of them are needed.
+    """
     bounds = load_spec(bug.affected[0]).with_bounds(bug.bounds).bounds
-    return [text for name, number, text, _ in describe_bounds(bounds) if number and name in GROUP.perturbations]
+    kinds = [text for name, number, text, _ in describe_bounds(bounds) if number and name in GROUP.perturbations]
+    return kinds if len(kinds) <= bounds.perturbations else []
 
 
 def _by_design(advice: GroupAdvice) -> Iterator[Block]:

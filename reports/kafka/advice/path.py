@@ -26,6 +26,10 @@ FIRST_WITH_BOOTSTRAP_SERVER = (2, 2)
 """The first release whose `kafka-topics.sh` asks brokers (KIP-377)."""
 FIRST_WITHOUT_FORMAT = (3, 0)
 """The first level from which on `log.message.format.version` has no effect (KIP-724)."""
+FIRST_WITH_ITS_FORMAT = (0, 11)
+"""The first release whose records all later releases write by default. A file that has no format then needs none."""
+FIRST_WITH_DIRECTORIES = (3, 7)
+"""The first release whose brokers have several log directories with KRaft (KIP-858)."""
 FIRST_WITH_REGISTERED_CONTROLLERS = (3, 7)
 """The first `metadata.version` at which controllers register what they support (KIP-919)."""
 FIRST_WITH_JAVA_17 = (4, 0)
@@ -85,15 +89,17 @@ def steps_of(before: Cluster, after: Cluster, settings: Settings) -> tuple[Step,
 
 def _with_zookeeper(before: str, old: Column, after: str, new: Column, settings: Settings) -> Iterator[Step]:
     low, high = minor(before), minor(after)
-    level, has_format = settings.value(LEVEL) or low, _numbers(low) < FIRST_WITHOUT_FORMAT
+    level, own = settings.value(LEVEL) or low, settings.written(FORMAT)
+    has_format = _numbers(low) < FIRST_WITHOUT_FORMAT and (own is not None or _numbers(low) < FIRST_WITH_ITS_FORMAT)
     behind = BEHIND
     if _numbers(before) < FIRST_WITH_BOOTSTRAP_SERVER:
         behind = f"{BEHIND.replace(HOST, '--zookeeper HOST:PORT')} (of {before})"
     caught_up = f"before the next one, nothing is listed by {behind}"
     yield Step(
         f"keep the level of {level}, in the file of every broker",
-        (f"{LEVEL}={level}", *([f"{FORMAT}={level}"] if has_format else [])),
+        (f"{LEVEL}={level}", *([f"{FORMAT}={own or level}"] if has_format else [])),
         (
+            f"the ZooKeeper servers have a version that {after} works with (in its documentation: Upgrading)",
             f"without these lines, a broker of {after} begins with the level of {high}, which brokers of {before} do "
             "not understand",
         )
@@ -141,9 +147,17 @@ def _with_kraft(before: str, old: Column, after: str, new: Column, settings: Set
         )
         return
     first = [f"nothing is listed by {BEHIND}"]
+    if "," in (settings.written("log.dirs") or ""):
+        first += [f"log.dirs stays as it is, and no directory has an error: kafka-log-dirs.sh {HOST} --describe"]
+        if _numbers(before) < FIRST_WITH_DIRECTORIES:
+            first += [f"brokers of {before} do not support several directories with KRaft, which they do since 3.7"]
     if _numbers(before) < FIRST_WITH_JAVA_17 <= _numbers(after):
         first += ["every machine has Java 17 or later for brokers and controllers: java -version"]
         first += [f"the FinalizedVersionLevel of metadata.version is 3.3-IV3 or later: {FEATURES}"]
+        first += [
+            "all clients are of 2.1 or later, because brokers of 4.0 refuse requests of older ones (KIP-896); brokers "
+            "of 3.7 to 3.9 count these: kafka.network:type=RequestMetrics,name=DeprecatedRequestsPerSec"
+        ]
     yield Step(
         f"restart controllers and brokers with {after}, one at a time",
         _restart(after),
@@ -168,7 +182,7 @@ def _with_kraft(before: str, old: Column, after: str, new: Column, settings: Set
     )
     if raises_elr:
         yield Step(
-            "only to go back: lower eligible leader replicas",
+            "only to have no eligible leader replicas any more: lower them (the release stays)",
             (f"kafka-features.sh {HOST} downgrade --feature eligible.leader.replicas.version=0",),
             (f"all replicas are running and in the ISR: nothing is listed by {BEHIND}",),
             (),
@@ -204,7 +218,8 @@ def _before_raising(before: str, after: str, raises_elr: bool, min_isr: Given | 
     if _raises_all(after):
         yield "all other features rise too, among them kraft.version, which cannot be lowered: --dry-run lists them"
         alone = f"kafka-features.sh {HOST} upgrade --metadata {minor(after)}"
-        yield f"to raise metadata.version alone, without the other features, the command is instead: {alone}"
+        own = f"; their own bugs: leadline advise --from {after} --to {after}+elr=on" if raises_elr else ""
+        yield f"to raise metadata.version alone, without the other features, the command is instead: {alone}{own}"
 
 
 def _restart(release: str) -> tuple[str, str]:

@@ -129,6 +129,10 @@ class Settings:
     remarks: tuple[Remark, ...]
     voters: Voters | None = None
 
+    def written(self, name: str) -> str | None:
+        """Return the value of a setting as a file has it, also of one that is not in `given`, or None."""
+        return next((remark.value for remark in self.remarks if remark.name == name), None)
+
     def value(self, name: str) -> int | bool | str | None:
         """Return the value of a setting, or None if no file sets it."""
         return self.given[name].value if name in self.given else None
