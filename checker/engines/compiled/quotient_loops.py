@@ -26,31 +26,29 @@ def _place(value, places):
 
 
 @njit(inline="always")
+def _find(value, values, numbers):
+    """Return the place of a value in the table, or the free place where it belongs."""
+    place = _place(value, len(numbers))
+    while numbers[place] != 0 and values[np.int64(numbers[place]) - 1] != value:
+        place = (place + 1) & (len(numbers) - 1)
+    return place
+
+
+@njit(inline="always")
 def _number(value, values, numbers):
     """Return the number of a value, or -1 if it has none."""
-    place = _place(value, len(numbers))
-    while numbers[place] != 0:
-        number = np.int64(numbers[place]) - 1
-        if values[number] == value:
-            return number
-        place = (place + 1) & (len(numbers) - 1)
-    return np.int64(-1)
+    return np.int64(numbers[_find(value, values, numbers)]) - 1
 
 
 @njit(inline="always")
 def _numbered(value, values, numbers, count):
     """Return the number of a value. If it has none, it gets the next one."""
-    place = _place(value, len(numbers))
-    while numbers[place] != 0:
-        number = np.int64(numbers[place]) - 1
-        if values[number] == value:
-            return number
-        place = (place + 1) & (len(numbers) - 1)
-    number = count[0]
-    values[number] = value
-    numbers[place] = number + 1
-    count[0] += 1
-    return number
+    place = _find(value, values, numbers)
+    if numbers[place] == 0:
+        values[count[0]] = value
+        count[0] += 1
+        numbers[place] = count[0]
+    return np.int64(numbers[place]) - 1
 
 
 @njit(inline="always")
@@ -129,10 +127,7 @@ def number_missing(part, begin, filled, found, keys, left, right):
 def number_again(count, values, numbers):
     """Enter the values that have numbers into an empty table."""
     for number in range(count):
-        place = _place(values[number], len(numbers))
-        while numbers[place] != 0:
-            place = (place + 1) & (len(numbers) - 1)
-        numbers[place] = number + 1
+        numbers[_find(values[number], values, numbers)] = number + 1
 
 
 @njit(nogil=True)
