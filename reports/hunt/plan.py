@@ -40,6 +40,7 @@ class Setting:
         only_with: the rule values, keyed by rule, that a spec must have to be searched in the configuration.
         properties: the names of the properties to check. If empty, those of the plan are checked.
         breaks: the names of properties that the configuration does not promise.
+        without: the names of failures that cannot happen in it.
         most: the maximum number of failures in a search, or None for the maximum of the plan.
         effort: the effort of all its searches. None means 0 for the first configuration, and 1.5 for the others.
     """
@@ -51,6 +52,7 @@ class Setting:
     only_with: dict[str, str] = attrs.field(factory=dict)
     properties: list[str] = attrs.field(factory=list)
     breaks: list[str] = attrs.field(factory=list)
+    without: list[str] = attrs.field(factory=list)
     most: int | None = None
     effort: float | None = None
 
@@ -180,7 +182,9 @@ class Plan:
                 continue
             sizes = [size for size in self.sizes if not size.keys() <= setting.bounds.keys()] or [{}]
             own = {**rules, **setting.rules}
-            failures = [each for each in self.failures if not _any_is(each.not_with, own)]
+            failures = [
+                each for each in self.failures if not _any_is(each.not_with, own) and each.name not in setting.without
+            ]
             most = self.most if setting.most is None else setting.most
             for (larger, size), (number, failing, every) in itertools.product(
                 enumerate(sizes), self._chosen(spec, setting, failures, most)
@@ -379,10 +383,11 @@ def _wrong(plan: Plan) -> Iterator[str]:
             yield f"{kind}: a name is empty"
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
             yield f"{kind}: the name {name!r} is used twice"
+    others = [("instead_of", name) for each in plan.failures for name in each.instead_of]
+    for key, other in (*others, *(("without", name) for each in plan.settings for name in each.without)):
+        if other not in named["failures"]:
+            yield f"{key} names an unknown failure {other!r}{nearest(other, named['failures'])}"
     for failure in plan.failures:
-        for other in failure.instead_of:
-            if other not in named["failures"]:
-                yield f"instead_of names an unknown failure {other!r}{nearest(other, named['failures'])}"
         for name, number in failure.bounds.items():
             if number < 1:
                 yield f"failure {failure.name!r} adds {number} to the bound {name!r}: expected at least 1"
