@@ -118,7 +118,9 @@ class _SpecSearch:
     def run(self) -> None:
         self._spent = cpu_seconds()
         spec = base_spec(self.own.reference)
-        self._cures = cures_of(self.own.reference) or own_cures(spec, self.hunt.plan.cures)
+        self._cures = cures_of(self.own.reference)
+        if self.hunt.plan.cures or not self._cures:
+            self._cures = (*own_cures(spec, self.hunt.plan.cures), *self._cures)
         planned = self.hunt.plan.searches(spec)
         self._apart = frozenset(each.name for each in planned if each.apart)
         decided = _FIRST_SECONDS
@@ -146,7 +148,7 @@ class _SpecSearch:
         for number, each in enumerate(planned):
             before = done.get(each.name)
             if before is None or before.is_open(most):
-                first = _FIRST_TOGETHER if each.together else _FIRST_SECONDS
+                first = each.first_seconds or (_FIRST_TOGETHER if each.together else _FIRST_SECONDS)
                 seconds = min(most, first if before is None else _MORE * before.allowed)
                 sooner = _SOONER if fruitful.intersection(each.failures) else 0
                 waiting.append((each.effort - sooner + math.log(seconds / first, _MORE), seconds, number))

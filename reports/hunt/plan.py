@@ -43,6 +43,8 @@ class Setting:
         without: the names of failures that cannot happen in it.
         most: the maximum number of failures in a search, or None for the maximum of the plan.
         effort: the effort of all its searches. None means 0 for the first configuration, and 1.5 for the others.
+        first_seconds: the time limit of a search in the first round. If 0, it is that of most searches. What goes wrong
+            after many steps needs a longer one.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Setting:
     without: list[str] = attrs.field(factory=list)
     most: int | None = None
     effort: float | None = None
+    first_seconds: float = 0.0
 
 
 @attrs.frozen(kw_only=True)
@@ -116,6 +119,7 @@ class Planned:
         effort: its effort; see `Plan.searches`.
         together: the limits of a search of many failures, or None.
         apart: whether a search of many failures is made without cures, which could hide other causes.
+        first_seconds: its time limit in the first round, or 0.
     """
 
     name: str
@@ -128,6 +132,7 @@ class Planned:
     effort: float
     together: Together | None = None
     apart: bool = False
+    first_seconds: float = 0.0
 
 
 @attrs.frozen(kw_only=True)
@@ -145,7 +150,7 @@ class Plan:
         properties: the names of the properties to check. If empty, those that the spec checks by default.
         also: the names of further properties to check. Those that a spec does not have are left out.
         situations: the names of the witnesses to reach. If empty, every witness of the spec.
-        cures: the cures of specs that are not releases of Kafka.
+        cures: the cures of a spec, which come before those of the rules of a release.
         seconds: the time limit of an exhaustive search. These times are processor time, except on Spark.
         deciding_seconds: the time limit of each search that decides the cause of a violation.
         random_seconds: the time limit of the random search that follows an incomplete exhaustive search.
@@ -210,6 +215,7 @@ class Plan:
                     failures=() if every else tuple(each.name for each in failing),
                     effort=effort,
                     together=together,
+                    first_seconds=setting.first_seconds,
                 )
                 found.append(planned)
                 if together:

@@ -18,7 +18,7 @@ import pytest
 
 from leadline.checker import action, eventually, invariant
 from leadline.checker.errors import LeadlineError
-from leadline.checker.result import Limits, Verdict
+from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.checker.traces.replay import executed
@@ -45,6 +45,7 @@ from leadline.reports.hunt.plan import Failure, Plan, Setting, read_plan, shippe
 from leadline.reports.hunt.report import Cause, HuntReport, SpecHunt, read_hunt
 from leadline.reports.hunt.together import Together
 from leadline.reports.kafka.bugs import Archive, Bug, read_archive
+from leadline.reports.kafka.kept_behaviours import kept_steps
 from leadline.reports.loading import load_spec, mixed_in
 from leadline.reports.toml_files import Values
 from tests.bench.bench_hunt import matching, pairs
@@ -441,6 +442,7 @@ def test_the_page_of_a_hunt_has_the_traces(tmp_path: Path) -> None:
             '[[failures]]\nname = "x"\nbounds = { heats = 1 }\ninstead_of = ["y"]',
             "plan.toml: instead_of names an unknown failure 'y': did you mean 'x'?",
         ),
+        ('[[settings]]\nname = "x"\nwithout = ["y"]', "plan.toml: without names an unknown failure 'y'"),
         ('[[cures]]\nname = "x"', "cure 'x' changes nothing: give it bounds, or actions in `without`"),
     ],
 )
@@ -942,6 +944,54 @@ def test_each_family_has_a_plan_with_situations_to_reach(name: str) -> None:
     every = {item.name: item.kind for item in (*spec.checks, *spec.optional)}
     assert any(every[each].is_liveness for each in first.properties)
     assert {*first.situations} == {each for each, kind in every.items() if kind.is_witness}
+
+
+QUORUM_PLAN = read_plan(shipped_plan(base_spec("quorum/4.0")) or Path())
+FINDINGS = ("former candidate", "missed change of voters", "unknown leader", "resigned stranger", "older snapshot")
+
+
+@pytest.mark.parametrize("ticket", FINDINGS)
+def test_the_plan_of_the_quorum_reaches_what_was_found_before_most_pairs_of_failures(ticket: str) -> None:
+    (bug,) = (each for each in read_archive().bugs if each.ticket == f"no ticket: {ticket}")
+    early = QUORUM_PLAN.searches(base_spec("quorum/4.0"))[:110]
+    steps = kept_steps(bug.ticket, "quorum/4.0")
+    specs = [load_spec(run.spec.name) for run in read_archive().runs(bug) if "quorum/4.0" in run.spec.name]
+    assert any(
+        executed(spec.with_bounds(planned.bounds).with_properties([bug.property]), steps[0]) is not None
+        for planned in early
+        if bug.property in planned.properties
+        for spec in specs
+    )
+
+
+def test_the_plan_of_the_quorum_fits_every_release_and_knows_what_dynamic_voters_cure() -> None:
+    for name in ("quorum/2.8", "quorum/3.8", "quorum/4.0"):
+        searches = QUORUM_PLAN.searches(base_spec(name))
+        assert len({search.name for search in searches}) == len(searches)
+    plan = Plan(
+        settings=[Setting(name="a lost disk", bounds={"max_epoch": 1, "values": 0, "disks": 1})],
+        properties=["one_leader_per_epoch_of_quorum"],
+        cures=QUORUM_PLAN.cures,
+    )
+    (cause,) = made(plan, "quorum/4.0").causes
+    assert (cause.name, cause.ticket, cause.decided, cause.length) == ("dynamic=true", "KAFKA-14205", True, 8)
+
+
+def test_a_search_of_what_needs_many_steps_begins_with_more_time() -> None:
+    given = []
+
+    def explore(spec: Spec[Any], limits: Limits, progress: Any) -> Result:
+        given.append(limits.max_cpu_seconds)
+        return on_this_machine(1)(spec, limits, progress)
+
+    deep = Setting(name="deep", bounds={"max_epoch": 1, "values": 0}, first_seconds=15)
+    plan = Plan(settings=[deep, attrs.evolve(deep, name="other", bounds={"values": 0, "nodes": 1}, first_seconds=0)])
+    report = HuntReport(plan="own", digest="", specs=prepared(plan, ["quorum/4.0"]))
+    Hunt(
+        plan=plan, report=report, until=time.monotonic() + 60, watch=lambda _: lambda _: None, save=lambda: None,
+        explore=explore, workers=1,
+    ).run()  # fmt: skip
+    assert given == [15, 5]
 
 
 def test_a_finding_counts_for_the_entry_whose_fix_alone_cures_it() -> None:
