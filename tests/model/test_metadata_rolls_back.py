@@ -35,6 +35,10 @@ def registers(old: Image, new: Image) -> bool:
     return any(after > before for before, after in zip(old.births, new.births, strict=True))
 
 
+def takes_out_of_elr(old: Image, new: Image) -> bool:
+    return not old.partition.elr <= new.partition.elr
+
+
 def losing(name: str, bounds: Mapping[str, Any], kind: Callable[[Image, Image], bool]) -> Spec[Any]:
     """A spec in which the metadata log loses its newest records only if one of them is of the given kind."""
 
@@ -61,28 +65,34 @@ SHRINK = {"crashes": 0, "isr_shrinks": 1}
 ELECTION = {"crashes": 0, "session_expiries": 1, "records": 2}
 LATER_SHRINK = {"crashes": 0, "isr_shrinks": 2, "records": 2}
 RESTART = {"records": 0, "metadata_rolls_back": 2}
+LOSSY_RESTART = {"crashes": 0, "lossy_crashes": 1, "isr_shrinks": 1, "min_insync_replicas": 2}
 
 Row = tuple[str, Mapping[str, Any], Callable[[Image, Image], bool], list[str], dict[str, int]]
 
 ROWS: dict[str, Row] = {
     "a smaller ISR: a clean election of a broker without the records": (
-        *("control/4.3", SHRINK, shrinks),
+        *("control/4.1", SHRINK, shrinks),
         ["committed_never_lost"],
         {"committed_never_lost": 13},
     ),
     "a smaller ISR, which begins a leader epoch": (
-        *("control/3.2-kraft", SHRINK, shrinks),
+        *("control/3.3", SHRINK, shrinks),
         ["committed_never_lost"],
         {"committed_never_lost": 20},
     ),
     "a larger ISR: nothing": ("control/3.9", SHRINK | {"crashes": 1}, grows, PROMISES, {}),
     "an election: two records at one offset in one leader epoch": (
-        *("control/4.3", ELECTION, elects),
+        *("control/4.1", ELECTION, elects),
         ["log_matching"],
         {"log_matching": 18},
     ),
+    "an election, if a smaller ISR begins a leader epoch": (
+        *("control/3.3", ELECTION, elects),
+        ["log_matching"],
+        {"log_matching": 13},
+    ),
     "any ISR that the leader knows from the answer: its requests are refused": (
-        *("control/4.3", SHRINK, shrinks),
+        *("control/4.1", SHRINK, shrinks),
         ["isr_writable_at_rest"],
         {"isr_writable_at_rest": 11},
     ),
@@ -95,6 +105,12 @@ ROWS: dict[str, Row] = {
         *("control/3.9", RESTART, registers),
         ["led_at_rest"],
         {"led_at_rest": 21},
+    ),
+    "a registration that takes the broker out of the ISR": ("control/4.1", RESTART, registers, ["led_at_rest"], {}),
+    "a registration after an unclean restart, with an ELR: a broker leads that has lost the end of its log": (
+        *("control/4.1", LOSSY_RESTART, takes_out_of_elr),
+        ["acked_never_lost"],
+        {"acked_never_lost": 21},
     ),
 }
 
