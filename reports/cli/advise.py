@@ -46,7 +46,12 @@ A = TypeVar("A", Advice, GroupAdvice)
     metavar="RELEASE",
     help="The Kafka version to upgrade to, e.g. 4.1. Without it, the known bugs of one release are shown.",
 )
-@click.option("--config", type=FILE, metavar="FILE", help="The server.properties file of a broker.")
+@click.option(
+    "--config",
+    type=FILE,
+    metavar="FILE",
+    help="The server.properties file of a broker. Without it, settings have their defaults.",
+)
 @click.option(
     "--consumer-config",
     type=FILE,
@@ -118,8 +123,6 @@ def advise(
         given = {"topic-config": topic_config, "producer-config": producer_config}
         refuse_options(given | {"replication-factor": replication_factor}, "cannot be used with --consumer-config")
         return _of_group(before, after or before, read_group(consumer_config, config), decider, wanted)
-    if config is None:
-        raise click.UsageError("Missing option '--config', or '--consumer-config' for advice on a consumer group.")
     settings = read_settings(config, topic_config, producer_config, replication_factor)
     old, new = clusters(before, after or before, settings)
     files = Files(FORMATS["advice"], wanted)

@@ -207,7 +207,7 @@ def test_every_published_release_is_found_with_its_controller(tmp_path: Path, co
 @pytest.mark.parametrize(
     ("before", "after", "text", "complaint"),
     [
-        ("3.6", "3.9", "", "has neither zookeeper.connect nor process.roles: write --from 3.6"),
+        ("3.6", "3.9", "", "says whether the cluster uses ZooKeeper or KRaft (--config): write --from 3.6"),
         (
             "2.8",
             "4.1",
@@ -566,6 +566,14 @@ def test_the_known_bugs_of_one_release(tmp_path: Path) -> None:
     page = (tmp_path / "page.html").read_text()
     assert "<title>Known bugs of Kafka 4.1.1" in page
     assert "rules of replication that change" not in page
+
+
+def test_without_a_file_settings_have_their_defaults(tmp_path: Path) -> None:
+    run = call("advise", "--from", "4.3", "--to", "4.4.0", "--max-seconds", "0.01", folder=tmp_path)
+    assert run.code == 3, "searches are not complete in this time"
+    assert "min.insync.replicas             1 (the default of Kafka 4.3)" in run.out
+    assert "newly possible with 4.4.0 (which has the rules of 4.3, by its sources)" in run.out
+    assert run.out.index("the upgrade, step by step\n") < run.out.index("the known bugs, with these settings")
 
 
 def test_json_on_standard_output_is_all_that_is_there(tmp_path: Path) -> None:

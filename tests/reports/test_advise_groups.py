@@ -234,5 +234,3 @@ def test_the_command(tmp_path: Path) -> None:
     }
     both = call("advise", "--from", "2.8.0", "--consumer-config", "a", "--topic-config", "b", folder=tmp_path)
     assert (both.code, "--topic-config cannot be used with --consumer-config" in both.err) == (2, True)
-    neither = call("advise", "--from", "2.8.0", folder=tmp_path)
-    assert (neither.code, "--consumer-config" in neither.err) == (2, True)

@@ -12,8 +12,8 @@ from leadline.model.kafka.releases import KRAFT, ZOOKEEPER
 from leadline.reports.document import Cell, Items, Paragraph, Span, Table, plain, words
 from leadline.reports.kafka.advice import mix_searches
 from leadline.reports.kafka.advice.cluster import clusters
-from leadline.reports.kafka.advice.path import Step, blocks_of_path, steps_of
-from leadline.reports.kafka.advice.settings import Given, Remark, Settings
+from leadline.reports.kafka.advice.path import Step, blocks_of_path, blocks_of_searches, steps_of
+from leadline.reports.kafka.advice.settings import Given, Remark, Settings, Voters
 from leadline.reports.matrix import Configuration, Matrix, matrix_file, read_matrix
 
 NO_TABLES = "these tables are old"
@@ -30,7 +30,7 @@ def _no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 def steps(before: str, after: str, controller: str, **given: object) -> tuple[Step, ...]:
     values = {name.replace("_", "."): Given(value, "file:1") for name, value in given.items()}  # type: ignore[arg-type]
     remarks = [Remark(name, str(each.value), each.origin, "abstract", "") for name, each in values.items()]
-    settings = Settings(values, {controller: "file:2"}, tuple(remarks))
+    settings = Settings(values, {controller: "file:2"}, tuple(remarks), Voters(3, False, "file:3"))
     old, new = clusters(before, after, settings)
     return steps_of(old, new, settings)
 
@@ -49,6 +49,7 @@ def test_brokers_with_zookeeper_restart_twice() -> None:
     assert found[0].commands == ("inter.broker.protocol.version=2.4",)
     assert found[0].before[0].startswith("the ZooKeeper servers have a version that 3.9 works with")
     assert "begins with the level of 3.9, which brokers of 2.4 do not understand" in found[0].before[1]
+    assert "the controller comes last" in found[1].before[0]
     assert found[2].commands[0].startswith("inter.broker.protocol.version=3.9")
     assert "log.message.format.version=3.0" not in commands(steps("3.0", "3.9-zk", ZOOKEEPER))
 
@@ -64,22 +65,41 @@ def test_zookeeper_is_left_at_3_9() -> None:
         "restart brokers with the level of 3.9, one at a time",
         "migrate from ZooKeeper to KRaft",
     ]
-    assert titles[4] == "restart controllers and brokers with 4.3, one at a time"
+    assert titles[4] == "restart controllers with 4.3, one at a time, and the active one last"
     assert [step.title for step in steps("3.9-zk", "4.3", ZOOKEEPER)] == titles[3:]
 
 
-def test_the_release_version_raises_eligible_leader_replicas() -> None:
-    found = steps("3.9", "4.3", KRAFT, min_insync_replicas=2)
-    keep, raised = found[1].commands
-    assert found[1].title.endswith("and eligible leader replicas, with the scripts of 4.3")
+def test_only_metadata_version_rises_and_other_features_are_choices() -> None:
+    *_, rises, elr, voters = steps("3.9", "4.3", KRAFT, min_insync_replicas=2)
+    assert [command.partition("upgrade ")[2] for command in rises.commands] == ["--metadata 4.3"]
+    assert any("--release-version 4.3 here, which raises all features" in check for check in rises.checks)
+    assert (rises.later, elr.later, voters.later) == (False, True, True)
+    keep, raised = elr.commands
     assert keep.endswith("--add-config min.insync.replicas=2")
-    assert any("metadata.version alone" in check and "upgrade --metadata 4.3" in check for check in found[1].before)
-    assert raised.endswith("upgrade --release-version 4.3")
-    assert any("every partition has a leader" in check for check in found[1].before)
-    assert any("kraft.version" in check for check in found[1].before)
-    assert found[2].title.startswith("only to have no eligible leader replicas any more")
-    assert any("--from 4.3 --to 4.3+elr=on" in check for check in found[1].before)
-    assert steps("3.6", "3.9", KRAFT)[1].commands[0].endswith("upgrade --metadata 3.9")
+    assert raised.endswith("upgrade --feature eligible.leader.replicas.version=1")
+    assert any("every partition has a leader" in check for check in elr.before)
+    assert elr.checks[0].endswith("downgrade --feature eligible.leader.replicas.version=0")
+    assert voters.commands[0].endswith("upgrade --feature kraft.version=1")
+    assert voters.before[0] == "there is no way back"
+    assert "kraft.version" not in str(steps("3.9", "4.0", KRAFT)[-1].commands)  # KAFKA-18979
+    *_, last = steps("3.6", "3.9", KRAFT)
+    assert (last.commands[0][-14:], len(last.checks)) == ("--metadata 3.9", 1)
+
+
+def test_eligible_leader_replicas_that_the_user_wants_are_no_choice() -> None:
+    *_, elr, _ = steps("4.0", "4.1+elr=on", KRAFT)
+    assert (elr.title, elr.later) == ("raise eligible leader replicas (KIP-966)", False)
+    assert not any("eligible" in step.title for step in steps("4.1+elr=on", "4.3", KRAFT))
+
+
+def test_controllers_come_first_unless_nodes_are_both() -> None:
+    controllers, brokers, *_ = steps("3.9", "4.3", KRAFT, process_roles="broker")
+    assert controllers.title == "restart controllers with 4.3, one at a time, and the active one last"
+    assert "controller.properties" in controllers.commands[1]
+    assert any("Kafka documents no order" in each for each in controllers.before)
+    assert brokers.title == "restart brokers with 4.3, one at a time"
+    nodes, *_ = steps("3.9", "4.3", KRAFT, process_roles="broker,controller")
+    assert nodes.title == "restart all nodes with 4.3, one at a time, and the active controller last"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +107,7 @@ def test_the_release_version_raises_eligible_leader_replicas() -> None:
     [("3.8", "3.9", True), ("4.0", "4.1", True), ("3.6", "3.7", False), ("4.1", "4.3", False), ("4.3", "4.4", False)],
 )
 def test_metadata_version_goes_back_only_where_no_record_changed(before: str, after: str, is_open: bool) -> None:
-    raised = steps(before, after, KRAFT)[1]
+    raised = steps(before, after, KRAFT)[2]
     assert any(f"downgrade --metadata {before}" in check for check in raised.before) == is_open
 
 
@@ -111,7 +131,7 @@ def test_one_release_has_no_path() -> None:
 
 
 def test_tables_that_are_refused_are_said_to_be() -> None:
-    assert [step.unsearched for step in steps("3.6", "3.9", KRAFT)] == [NO_TABLES, NO_TABLES]
+    assert [step.unsearched for step in steps("3.6", "3.9", KRAFT)] == ["", NO_TABLES, NO_TABLES]
 
 
 def cell(text: str, looks: str) -> Cell:
@@ -133,42 +153,43 @@ def test_a_step_says_what_the_tables_have_of_it(monkeypatch: pytest.MonkeyPatch)
     }
     tables = {name: Table(name, head, (row,)) for name, row in rows.items()}
     monkeypatch.setattr(mix_searches, "_tables", lambda name: (matrix, tables if name == "rolls" else {}))
-    restarts, rises, lowers = found = steps("3.9", "4.3", KRAFT)
+    _, restarts, rises, elr, _ = found = steps("3.9", "4.3", KRAFT)
     assert restarts.found[0].violated == {"leader_possible": "violated (5), only in the mix"}
     assert restarts.found[0].command == "leadline explore kafka/3.9..4.3 -b roll=releases"
-    assert [each.undecided for each in rises.found] == [True, False]
-    assert lowers.found[0].roll == "back"
-    said = [plain(text) for block in blocks_of_path(found) for text in getattr(block, "texts", ())]
+    assert [each.undecided for each in rises.found] == [True]
+    assert [each.roll for each in elr.found] == ["features", "back"]
+    said = [plain(text) for block in blocks_of_searches(found) for text in getattr(block, "texts", ())]
     of_rolls = {
         roll: next(line for line in said if line.startswith(f"to {roll}: ")) for roll in rolls if roll != "levels"
     }
     for line in of_rolls.values():
         assert "it should hold that repairs alone can lead to a leader" in line
         assert "leader_possible is violated in a trace of 5 states, only in the mix: leadline explore" in line
-    assert "Instead" not in of_rolls["releases"]
-    assert "Instead: Raise the feature only while every partition has" in of_rolls["features"]
-    assert 'Searches show it: leadline bugs "raised without a leader"' in of_rolls["features"]
-    assert "Instead: Do not lower it while a broker is down" in of_rolls["back"]
+    assert "avoids it" not in of_rolls["releases"]
+    assert of_rolls["features"].endswith('What avoids it: leadline bugs "raised without a leader"')
+    assert of_rolls["back"].endswith('What avoids it: leadline bugs "lowered replicas"')
     assert "something is not decided, if to levels" in said
 
 
 def test_a_mix_without_tables_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mix_searches, "_tables", lambda name: (read_matrix(matrix_file(Path(name))), {}))
-    _, rises = steps("3.6", "3.8", KRAFT)
+    *_, rises = steps("3.6", "3.8", KRAFT)
     assert rises.unsearched == ""
     (found,) = rises.found
     assert (found.mix, list(found.violated), found.undecided) == ("kafka/3.6..3.8", ["registered_at_new_level"], False)
+    (avoided,) = (each for each in rises.before if "KAFKA-16952" in each)
+    assert avoided.startswith("Raise metadata.version with brokers and controllers of 3.9 or later")
 
 
 def test_what_must_be_so_comes_before_the_commands() -> None:
     found = steps("3.3", "4.3", KRAFT, min_insync_replicas=2)
-    assert ["Java 17" in each for each in found[0].before] == [False, True, False, False]
+    assert ["Java 17" in each for each in found[0].before[:4]] == [False, True, False, False]
     assert "metadata.version is 3.3-IV3 or later" in found[0].before[2]
-    assert "nothing checks controllers at this level" in found[1].before[0]
-    assert "--bootstrap-controller" in steps("3.9", "4.3", KRAFT)[1].before[0]
+    assert "nothing checks controllers at this level" in found[2].before[0]
+    assert "--bootstrap-controller" in steps("3.9", "4.3", KRAFT)[2].before[0]
     said = [*blocks_of_path(found)]
-    command = Paragraph((Span(found[1].commands[-1], "code"),), "command")
-    assert said.index(Items(tuple(map(words, found[1].before)))) < said.index(command)
+    command = Paragraph((Span(found[2].commands[-1], "code"),), "command")
+    assert said.index(Items(tuple(map(words, found[2].before)))) < said.index(command)
 
 
 def test_the_level_that_files_name_is_kept() -> None:
@@ -184,5 +205,5 @@ def test_before_3_0_the_message_format_rises_last() -> None:
     assert "log.message.format.version=0.10.2" in commands(steps("0.10.2", "2.8", ZOOKEEPER))
     assert found[3].commands[0].startswith("log.message.format.version=2.8")
     assert (
-        "kafka-topics.sh --zookeeper HOST:PORT --describe --under-replicated-partitions (of 2.1)" in found[3].checks[0]
+        "kafka-topics.sh --zookeeper HOST:PORT --describe --under-replicated-partitions (of 2.1)" in found[0].checks[0]
     )

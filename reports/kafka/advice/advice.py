@@ -14,10 +14,10 @@ from leadline.invariants.promises import PROMISES
 from leadline.model.kafka.releases import Column, column_of
 from leadline.reports.kafka.advice.cluster import Cluster, changed_rules
 from leadline.reports.kafka.advice.decisions import ABSENT, Decider, Decision, Status
-from leadline.reports.kafka.advice.path import Step, steps_of
+from leadline.reports.kafka.advice.path import RAISE, Known, Step, steps_of
 from leadline.reports.kafka.advice.quorum import QuorumAdvice, advise_quorum
 from leadline.reports.kafka.advice.settings import Settings
-from leadline.reports.kafka.bugs import REPLICATION, Archive, Bug, UnmodelledBug, command_for
+from leadline.reports.kafka.bugs import NO_TICKET, REPLICATION, Archive, Bug, UnmodelledBug, command_for
 from leadline.reports.loading import explore_command, load_spec
 from leadline.reports.matrix import SHIPPED, read_matrix
 
@@ -30,9 +30,8 @@ _STUCK = (brokers_keep_running.name, reassignment_as_asked.name, added_or_remove
 _COPIES = (log_matching.name, logs_prefix_consistent.name)
 """The properties whose violation shows to consumers as soon as another broker leads."""
 
-
-RAISE = "kafka-features.sh --bootstrap-server HOST:PORT upgrade --feature eligible.leader.replicas.version=1"
-"""The command that enables eligible leader replicas (KIP-966, KIP-1022)."""
+_DISTURBANCES = ("crashes", "lossy_crashes", "session_expiries", "isr_shrinks", "reassignments", "min_isr_raises")
+"""The bounds of what restarts with a controlled shutdown do not need."""
 
 
 class Concern(Enum):
@@ -82,7 +81,7 @@ class Finding:
         said = [each.reason if same else f"{when}: {each.reason}" for when, each in pairs if each.reason]
         last = list[str]()
         if self.feature:
-            last.append(f"fixed once {self.feature}: {RAISE}")
+            last.append(f"fixed once {self.feature}")
         elif self.group in (Group.NEW, Group.STAYS):
             last.append(f"meanwhile: {self.bug.until}")
         return [*dict.fromkeys(said), *last]
@@ -157,11 +156,11 @@ def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive
         later = _of(bug, after, archive, decider)
         decisions = _before(bug, before, later, archive, decider), later
         if decisions != (ABSENT, ABSENT):
-            feature = _feature(bug, after, archive) if decisions[1].status is Status.POSSIBLE else ""
+            feature = _feature(bug, before, after, archive) if decisions[1].status is Status.POSSIBLE else ""
             harm, concern = harm_of(bug, archive)
             findings.append(Finding(bug, group_of(*decisions), *decisions, harm, concern, feature))
     rules = changed_rules(before, after)
-    path = steps_of(before, after, settings)
+    path = steps_of(before, after, settings, Known(_of_restarts(findings), _of_elr(findings, after, archive)))
     bugs = len(archive.bugs), archive.unreached
     quorum = advise_quorum(after, settings.voters, decider)
     return Advice(before, after, settings, findings, rules, *bugs, path, decider.interrupted, quorum)
@@ -213,10 +212,39 @@ def _reason_of_older(older: Column) -> str:
     )
 
 
-def _feature(bug: Bug, after: Cluster, archive: Archive) -> str:
+def _feature(bug: Bug, before: Cluster, after: Cluster, archive: Archive) -> str:
+    """Return the feature that fixes a bug; of one release, with the command, which the steps of an upgrade have."""
     if after.with_features is after.column or archive.affects(bug, after.with_features):
         return ""
-    return "eligible.leader.replicas.version is raised to 1"
+    command = f": {RAISE} --feature eligible.leader.replicas.version=1" if before.version == after.version else ""
+    return f"eligible.leader.replicas.version is raised to 1{command}"
+
+
+def _of_restarts(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return what to do about the bugs that restarts alone can show."""
+    own = [
+        each.bug
+        for each in findings
+        if each.bug.bounds.get("shutdowns") and not any(each.bug.bounds.get(name) for name in _DISTURBANCES)
+        if {each.before.status, each.after.status} & {Status.POSSIBLE, Status.UNDECIDED}
+    ]
+    return tuple(f"{bug.until.removesuffix('.')}: {command_for(bug.ticket)}" for bug in own)
+
+
+def _of_elr(findings: Sequence[Finding], after: Cluster, archive: Archive) -> tuple[str, ...]:
+    """Return what eligible leader replicas fix, and what only clusters with them can lose or get stuck by."""
+    if after.with_features is after.column:
+        return ()
+    fixed = [each.bug.ticket for each in findings if each.feature]
+    without = {each.bug.ticket for each in findings if each.after != ABSENT}
+    affecting = [bug.ticket for bug in archive.bugs if archive.affects(bug, after.with_features)]
+    new = [ticket.removeprefix(NO_TICKET) for ticket in affecting if ticket not in without]
+    command = f"leadline advise --from {after.version} --to {after.version}+elr=on"
+    return (
+        f"they fix {' and '.join(fixed) or 'none of the bugs that these settings allow'}",
+        f"only with them, there can be: {', '.join(new) or 'no known bug'}. Which of these your settings allow: "
+        f"{command}",
+    )
 
 
 def group_of(before: Decision, after: Decision) -> Group:

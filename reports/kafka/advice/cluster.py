@@ -12,7 +12,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.support.messages import counted
 from leadline.invariants.promises import not_promised
 from leadline.model.kafka.bounds import Bounds
-from leadline.model.kafka.published import PUBLISHED, known_like
+from leadline.model.kafka.published import PUBLISHED, known_like, minor
 from leadline.model.kafka.releases import CAVEATS, KRAFT, ZOOKEEPER, Column, column_of
 from leadline.model.kafka.rules import RULES
 from leadline.model.txn.releases import column_of as transactions_of
@@ -58,6 +58,12 @@ class Cluster:
     ignores_unclean_election: bool
     older: Column | None
     notes: tuple[str, ...]
+
+    @property
+    def shared(self) -> str:
+        """The older minor version with the same rules, such as ``4.3`` for 4.4.0. Empty if there is none."""
+        named = re.sub("[-+].*", "", self.with_features.same_as.partition("/")[2])
+        return named if named and minor(named) != minor(re.sub("[-+].*", "", self.version)) else ""
 
     @property
     def bounds(self) -> dict[str, int | bool | str]:
@@ -147,9 +153,12 @@ def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) 
         )
     if len(fitting) == 1:
         return fitting[0]
-    why = "names both ZooKeeper and KRaft" if fitting else "has neither zookeeper.connect nor process.roles"
+    if not controllers:
+        why = "no zookeeper.connect or process.roles says whether the cluster uses ZooKeeper or KRaft (--config)"
+    else:
+        why = "the --config file names both ZooKeeper and KRaft"
     names = " or ".join(f"{option} {column.name.removeprefix('kafka/')} ({column.controller})" for column in columns)
-    raise LeadlineError(f"the --config file {why}: write {names}")
+    raise LeadlineError(f"{why}: write {names}")
 
 
 def _number(text: str) -> tuple[int, ...]:
@@ -304,7 +313,7 @@ def _notes_on_transactions(version: str, settings: Settings) -> Iterator[str]:
         yield (
             f"{said}with clients before 4.0, a late request can end the next transaction, so that records are read "
             f"that nobody has committed (KIP-890): {command}-client-3.9 -i no_aborted_read. Clients since 4.0 prevent "
-            "it"
+            "it, once transaction.version is 2"
         )
         return
     yield (

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leadline.checker.support.messages import counted
-from leadline.reports.document import Block, Document, Fold, Heading, Items, Paragraph, Section, Span, table, words
+from leadline.reports.document import (
+    Block,
+    Document,
+    Fold,
+    Heading,
+    Items,
+    Paragraph,
+    Section,
+    Span,
+    Words,
+    table,
+    words,
+)
 from leadline.reports.kafka.advice.advice import Advice, Concern, Finding, Group
-from leadline.reports.kafka.advice.path import blocks_of_path
+from leadline.reports.kafka.advice.path import blocks_of_path, blocks_of_searches
 from leadline.reports.kafka.advice.quorum import blocks_of_quorum
 from leadline.reports.kafka.advice.settings import Kind, Remark
 from leadline.reports.kafka.bugs import SETTINGS
@@ -20,23 +32,17 @@ def advice_document(advice: Advice) -> Document:
 
 
 def _blocks(advice: Advice) -> Iterator[Block]:
-    sections, remarks = list(_sections(advice)), list(_kinds_of_settings(advice))
-    summaries = [
-        words(Span(title, "", f"section-{number}"), f": {_summary(findings)}")
-        for number, (title, findings, _) in enumerate(sections, start=1)
-    ]
-    for sentence, own in remarks:
-        if own[0].kind in ("unknown", "misplaced"):
-            summaries.append((Span(sentence, "", "settings"), Span(f": {', '.join(remark.name for remark in own)}")))
+    remarks = list(_kinds_of_settings(advice))
+    yield Items((*_summaries(advice, remarks),))
+    yield from blocks_of_path(advice.path)
     if advice.path:
-        summaries.append(words(Span("the upgrade, step by step", "", "path"), f": {counted(len(advice.path), 'step')}"))
-    yield Items(tuple(summaries))
+        yield Heading("the known bugs, with these settings")
     versions = (advice.before.version, advice.after.version) if advice.is_upgrade else (advice.after.version,)
     rows = [row[: len(versions) + 1] for row in _rows(advice)]
     yield table("settings in effect", ("setting in effect", *versions), rows)
     yield from (Paragraph((Span(f"note: {note}"),), "note") for note in notes(advice))
     yield from (Paragraph((Span(line),)) for line in _not_promised(advice))
-    for number, (title, of_concerns, nothing) in enumerate(sections, start=1):
+    for number, (title, of_concerns, nothing) in enumerate(_sections(advice), start=1):
         yield Heading(title, f"section-{number}")
         if not of_concerns:
             yield Paragraph(words(nothing))
@@ -44,9 +50,9 @@ def _blocks(advice: Advice) -> Iterator[Block]:
             yield Paragraph(words(f"{concern.value}:"), "quiet")
             for finding in findings:
                 yield from _finding(finding)
+    yield from blocks_of_searches(advice.path)
     yield from blocks_of_quorum(advice.quorum)
     if advice.is_upgrade:
-        yield from blocks_of_path(advice.path)
         rules = table("rules that change", ("rule", "before", "after", "source"), advice.rules)
         heading = words(f"rules of replication that change: {len(advice.rules)}")
         yield Fold(heading, (rules,)) if advice.rules else Paragraph(heading)
@@ -54,6 +60,19 @@ def _blocks(advice: Advice) -> Iterator[Block]:
     for number, (sentence, own) in enumerate(remarks, start=1):
         is_open = own[0].kind in ("unknown", "misplaced")
         yield Section(words(sentence), (_remarks(own),), f"settings-{number}", is_open)
+
+
+def _summaries(advice: Advice, remarks: list[tuple[str, list[Remark]]]) -> Iterator[Words]:
+    """Yield a line for each part of the document that a reader has to see, with a link to it."""
+    if advice.path:
+        later = sum(step.later for step in advice.path)
+        said = counted(len(advice.path) - later, "step") + (f", and {counted(later, 'choice')} later" if later else "")
+        yield words(Span("the upgrade, step by step", "", "path"), f": {said}")
+    for number, (title, findings, _) in enumerate(_sections(advice), start=1):
+        yield words(Span(title, "", f"section-{number}"), f": {_summary(findings)}")
+    for sentence, own in remarks:
+        if own[0].kind in ("unknown", "misplaced"):
+            yield Span(sentence, "", "settings"), Span(f": {', '.join(remark.name for remark in own)}")
 
 
 def _finding(finding: Finding) -> Iterator[Block]:
@@ -94,9 +113,10 @@ def _sections(advice: Advice) -> Iterator[tuple[str, dict[Concern, list[Finding]
     before, after = advice.before.version, advice.after.version
     bugs = f"none of the {advice.searched} bugs of replication in the archive"
     none = f"nothing is known: {bugs}, which proves nothing (see the end)"
+    like = f" (which has the rules of {shared}, by its sources)" if (shared := advice.after.shared) else ""
     titles = {
         Group.FIXED: (f"fixed: possible with {before}, but not with {after}", none),
-        Group.NEW: (f"newly possible with {after}", none),
+        Group.NEW: (f"newly possible with {after}{like}", none),
         Group.STAYS: (f"stays: possible with {before} and {after}, by the bug or by design", none),
         Group.NOT_PROMISED: ("not promised by these settings, even without the bug", ""),
         Group.AVOIDED: ("avoided by these settings: a search that finds the bug otherwise does not find it", ""),

@@ -19,7 +19,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.model.kafka.mixes import mix_of
 from leadline.model.kafka.releases import Column
 from leadline.reports.document import Span, Table, plain, words
-from leadline.reports.kafka.bugs import command_for, read_archive
+from leadline.reports.kafka.bugs import Bug, command_for, read_archive
 from leadline.reports.loading import load_spec
 from leadline.reports.matrix import Configuration, Matrix, matrix_file, read_matrix
 from leadline.reports.stored_tables import stored_tables
@@ -127,20 +127,28 @@ def _said(found: Found) -> Iterator[tuple[Span, ...]]:
         traced = re.sub(r"\((\d+)\)", r"in a trace of \1 states", text)
         said = (f"{found.configuration}: it should hold that {sentences[name]}. ", Span(name, "violated"))
         command = Span(f"{found.command} -i {name}", "code")
-        yield words(*said, f" is {traced}: ", command, *(() if text.endswith("too") else _instead(found, name)))
+        avoided = (f". What avoids it: `{command_for(bug.ticket)}`",) if (bug := _bug(found, name)) else ()
+        yield words(*said, f" is {traced}: ", command, *avoided)
 
 
-def _instead(found: Found, violated: str) -> Iterator[str | Span]:
-    """Yield what avoids a violation that none of the two releases has, and the command whose searches show it: by the
-    archive's bug of the same change of a cluster with the same kind of controller.
+def what_avoids(found: tuple[Found, ...]) -> tuple[str, ...]:
+    """Return what avoids the violations that none of the two releases has."""
+    bugs = {bug.ticket: bug for each in found for name in each.violated if (bug := _bug(each, name))}
+    return tuple(f"{bug.until.removesuffix('.')}: {command_for(ticket)}" for ticket, bug in bugs.items())
+
+
+def _bug(found: Found, violated: str) -> Bug | None:
+    """Return the archive's bug of the same change of a cluster with the same kind of controller, or None if a release
+    has the violation, too.
     """
+    if found.violated[violated].endswith("too"):
+        return None
     controller = mix_of(found.mix).old.controller
     bugs = [bug for bug in read_archive().mixes if mix_of(bug.affected[0]).old.controller == controller]
     like = [bug for bug in bugs if _change(bug.bounds.get("roll")) == _change(found.roll)]
     of_features = found.roll in ("features", "back")
     like = [b for b in like if b.property == violated or (of_features and "min_isr_in_files" not in b.bounds)]
-    for bug in sorted(like, key=lambda bug: (bug.property != violated, found.mix not in bug.affected))[:1]:
-        yield from (f". Instead: {bug.until} Searches show it: ", Span(command_for(bug.ticket), "code"))
+    return min(like, key=lambda bug: (bug.property != violated, found.mix not in bug.affected), default=None)
 
 
 def _change(roll: object) -> object:

@@ -14,7 +14,7 @@ from leadline.checker.result import Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
 from leadline.model.kafka.releases import KRAFT
-from leadline.reports.document import Block, Heading, Items, Paragraph, Span, words
+from leadline.reports.document import Block, Heading, Items, Paragraph, Span, Words, words
 from leadline.reports.kafka.advice.cluster import Cluster
 from leadline.reports.kafka.advice.decisions import Decider, Decision, InterruptedSearchError, Status
 from leadline.reports.kafka.advice.settings import Voters
@@ -118,14 +118,13 @@ def blocks_of_quorum(advice: QuorumAdvice | None) -> Iterator[Block]:
     yield Heading(f"the metadata log: {counted(voters.number, f'{kind} voter')}", "quorum")
     searched = f", searched with {MOST_VOTERS}" if voters.number > MOST_VOTERS else ""
     yield Paragraph(words(f"{voters.origin}{searched}. Can a committed record of the metadata log be lost if"), "quiet")
-    yield from _blocks(advice.losses)
+    yield Items((*_lines(advice.losses),))
     yield Paragraph(words("What rests on it: if the newest committed record of the metadata log is lost,"), "quiet")
-    yield from _blocks(advice.costs)
+    yield Items((*_lines(advice.costs),))
 
 
-def _blocks(findings: tuple[QuorumFinding, ...]) -> Iterator[Block]:
+def _lines(findings: tuple[QuorumFinding, ...]) -> Iterator[Words]:
     for each in findings:
         looks = "violated" if each.decision.status is Status.POSSIBLE else "strong"
-        yield Paragraph((Span(f"{each.what}: "), Span(each.decision.status.value, looks)))
-        yield Items(tuple(map(words, (each.decision.reason, *each.steps))))
-        yield Paragraph((Span(each.decision.command, "code"),), "command")
+        status = Span(each.decision.status.value, looks)
+        yield words(f"{each.what}: ", status, f", {each.decision.reason}: ", Span(each.decision.command, "code"))

@@ -139,12 +139,15 @@ class Settings:
 
 
 def read_settings(
-    config: Path, topic: Path | None = None, producer: Path | None = None, replication_factor: int | None = None
+    config: Path | None = None,
+    topic: Path | None = None,
+    producer: Path | None = None,
+    replication_factor: int | None = None,
 ) -> Settings:
     """Read the settings of a cluster, and optionally of a topic and its producers.
 
     Parameters:
-        config: a ``server.properties`` file.
+        config: a ``server.properties`` file, or None.
         topic: a file with the settings of a topic, which override those of the brokers, or None.
         producer: a file with the settings of producers, or None.
         replication_factor: the number of replicas, or None for ``default.replication.factor``.
@@ -152,11 +155,8 @@ def read_settings(
     Raises:
         LeadlineError: if a file cannot be read, or if a value is not allowed.
     """
-    files: dict[Owner, dict[str, Entry]] = {"broker": read_properties(config)}
-    if topic is not None:
-        files["topic"] = read_properties(topic)
-    if producer is not None:
-        files["producer"] = read_properties(producer)
+    paths: dict[Owner, Path | None] = {"broker": config, "topic": topic, "producer": producer}
+    files = {owner: read_properties(path) for owner, path in paths.items() if path is not None}
     given: dict[str, Given] = {}
     for owner, entries in files.items():
         for name, entry in entries.items():
@@ -165,7 +165,8 @@ def read_settings(
     if replication_factor is not None:
         given["replication.factor"] = Given(replication_factor, "--replication-factor")
     remarks = [remark for owner, entries in files.items() for remark in _remarks(owner, entries)]
-    return Settings(given, _controllers(files["broker"]), tuple(remarks), _voters(files["broker"]))
+    broker = files.get("broker", {})
+    return Settings(given, _controllers(broker), tuple(remarks), _voters(broker))
 
 
 def _controllers(entries: Mapping[str, Entry]) -> dict[str, str]:
