@@ -21,13 +21,13 @@ from leadline.reports.kafka.bugs import SETTINGS
 from leadline.reports.loading import shipped_spec
 
 SUFFIXES = ("", "-zk", "-kraft")
+"""What follows the version in the names of releases."""
 
 _OF_CONTROLLER = {
     ZOOKEEPER: ("zookeeper.connect", "3.9 or earlier"),
     KRAFT: ("process.roles", "3.0 or later"),
 }
 """For each kind of controller, the setting that names it, and the releases that are modelled with it."""
-"""What follows the version in the names of releases."""
 
 
 @attrs.frozen(eq=False)

@@ -260,6 +260,7 @@ def _of_other_features(after: str) -> Iterator[str]:
     if _numbers(after) < FIRST_WITH_RELEASE_VERSION:
         return
     yield (
+        "kafka-features.sh says that --metadata is deprecated, and obeys. "
         f"Kafka's documentation has --release-version {minor(after)} here, which raises all features at once: "
         f"kafka-features.sh version-mapping --release-version {minor(after)} lists them. The later steps are about "
         "those that concern replication, and about kraft.version, which cannot be lowered. Others, such as "
@@ -299,7 +300,7 @@ def _raise_voters() -> Step:
         "if wanted: raise kraft.version, to add and remove controllers while the cluster runs (KIP-853)",
         (
             f"{RAISE} --feature kraft.version=1",
-            "controller.quorum.bootstrap.servers=HOST:PORT,...  # in every file, for its next restart, instead of voters",
+            "controller.quorum.bootstrap.servers=HOST:PORT,...  # in every file, instead of controller.quorum.voters",
         ),
         ("there is no way back", "a controller whose disk is replaced then has to be removed, and added again"),
         unsearched="the searches of the metadata log have one kraft.version: that of the settings",
