@@ -46,8 +46,8 @@ def _json(object_of: Callable[[Any], object], indent: int = 2, help: str = "Writ
 
 
 def _matrix_page(tables: Any) -> Any:
-    made, document = _of("matrix_overview"), tables.document
-    return made.with_overview(document, made.overview(document))
+    made = _of("matrix_overview")
+    return made.with_overview(tables.page, made.overview(tables.document))
 
 
 def _suite_page(run: Any) -> str:

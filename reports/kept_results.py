@@ -9,6 +9,7 @@ import functools
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,13 @@ class KeptResults:
 
     Attributes:
         file: the file, with a line for each result, or None. A last line that was cut off is searched again.
+        seconds: the processor time of the searches that were asked for, also of those that were made before.
     """
 
     file: Path | None = None
+    seconds: float = attrs.field(default=0.0, init=False)
     _known: dict[str, Any] = attrs.field(factory=dict, init=False)
+    _counted: set[str] = attrs.field(factory=set, init=False)
     _asked: dict[tuple[int, ...], tuple[object, str]] = attrs.field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -61,11 +65,16 @@ class KeptResults:
             LeadlineError: if the file cannot be written.
         """
         digest = _digest(spec, limits)
-        if digest in self._known and not self._outside(spec):
-            return _result(spec, self._known[digest])
-        result = search()
-        if not result.interrupted:
-            self._keep(digest, _content(result))
+        known = "processor" in self._known.get(digest, {}) and not self._outside(spec)
+        begun = time.process_time()
+        result = _result(spec, self._known[digest]) if known else search()
+        if result.interrupted:
+            return result
+        if not known:
+            self._keep(digest, _content(result) | {"processor": time.process_time() - begun})
+        if digest not in self._counted:
+            self._counted.add(digest)
+            self.seconds += self._known[digest]["processor"]
         return result
 
     def in_processes(

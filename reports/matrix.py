@@ -203,6 +203,7 @@ class Matrix:
         archive = read_archive() if self.known_bugs else Archive(bugs=[])
         finder = BugFinder(progress, kept or KeptResults())
         for configuration, spec in self.prepared():
+            before = finder.kept.seconds
             result = finder.searched(spec, self.max_states)
             counted[configuration.name, spec.name] = result
             if self.only_counts:
@@ -230,7 +231,7 @@ class Matrix:
                     return
                 cells = {name: cell.with_bug(bug, looked.traces.get(name)) for name, cell in cells.items()}
                 undecided += [] if looked.is_decided else [bug.ticket]
-            yield Column(configuration, spec.name, cells, result, undecided)
+            yield Column(configuration, spec.name, cells, result, undecided, finder.kept.seconds - before)
             if result.interrupted:
                 return
 
@@ -460,6 +461,7 @@ class Column:
     Attributes:
         cells: the cells, keyed by the name of the property.
         undecided: the tickets of known bugs that were not found, but whose searches stopped at their limit.
+        seconds: the processor time of the searches, without those that an earlier column needed, too.
     """
 
     configuration: Configuration
@@ -467,6 +469,7 @@ class Column:
     cells: dict[str, MatrixCell]
     result: Result
     undecided: Sequence[str] = ()
+    seconds: float = 0.0
 
     @property
     def short(self) -> str:

@@ -7,7 +7,7 @@ the outcome of its trace, and to a command that searches for the trace again.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
@@ -90,6 +90,26 @@ def matrix_document(matrix: Matrix, columns: Sequence[Column], command: str) -> 
     """
     asides = _Asides()
     return Document(matrix.title, tuple(_blocks(matrix, columns, command, asides)), tuple(asides.made()))
+
+
+def with_seconds(document: Document, seconds: Mapping[str, Mapping[str, float]]) -> Document:
+    """Return the document of a matrix with the processor time of its searches.
+
+    Parameters:
+        seconds: the seconds, keyed by configuration and spec. Tables with a row for each spec get a column of them.
+    """
+    if not seconds:
+        return document
+    first, *blocks = document.blocks
+    assert isinstance(first, Paragraph)
+    total = sum(sum(own.values()) for own in seconds.values())
+    said = words(f" The searches took {total:,.0f} seconds of processor time. One that several cells need counts once.")
+    for place, block in enumerate(blocks):
+        if isinstance(block, Table) and block.head[0] == "release":
+            times = (seconds[block.name][plain(row[0].text)] for row in block.rows)
+            rows = tuple((*row, Cell(words(f"{each:,.1f}"))) for row, each in zip(block.rows, times, strict=True))
+            blocks[place] = attrs.evolve(block, head=(*block.head, "seconds"), rows=rows)
+    return attrs.evolve(document, blocks=(attrs.evolve(first, text=(*first.text, *said)), *blocks))
 
 
 def document_of(document: Document, spec: str) -> Document:

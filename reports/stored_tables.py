@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
@@ -23,6 +24,7 @@ from leadline.reports.document import Document, document_object, read_document
 from leadline.reports.kafka import bugs
 from leadline.reports.loading import load_spec
 from leadline.reports.matrix import read_matrix
+from leadline.reports.matrix_document import with_seconds
 
 FOLDER = Path(__file__).resolve().parent / "tables"
 _LEADLINE = Path(str(model.__file__)).parent.parent
@@ -36,15 +38,23 @@ class Tables:
 
     Attributes:
         digest: the digest of what made them. Empty if the searches were interrupted, or for a user's matrix.
+        seconds: the processor time of the searches, keyed by configuration and spec, or nothing. It is no part of the
+            document, which is the same whenever it is made.
     """
 
     document: Document
     digest: str
+    seconds: Mapping[str, Mapping[str, float]] = attrs.field(factory=dict)
 
     @property
     def content(self) -> dict[str, object]:
         """The tables as an object for JSON, from which `stored_tables` makes them again."""
-        return {"digest": self.digest, "document": document_object(self.document)}
+        return {"digest": self.digest, "seconds": self.seconds, "document": document_object(self.document)}
+
+    @property
+    def page(self) -> Document:
+        """The document with the processor time."""
+        return with_seconds(self.document, self.seconds)
 
 
 def stored_tables(matrix: Path) -> Tables | None:
@@ -65,7 +75,7 @@ def stored_tables(matrix: Path) -> Tables | None:
             f"the stored tables of {matrix.name} were made by other specs, properties or bounds than there are now: "
             "search it again with --recompute, which takes minutes"
         )
-    return Tables(read_document(content["document"]), content["digest"])
+    return Tables(read_document(content["document"]), content["digest"], content.get("seconds", {}))
 
 
 def digest_of(matrix: Path) -> str:

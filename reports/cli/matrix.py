@@ -77,10 +77,10 @@ def matrix(
     with attempt:
         files.print(tables)
         if not files.on_standard_output:
-            document, shown = tables.document, overview(tables.document)
+            shown = overview(tables.document)
             is_short = is_shipped and spec is None and bool(shown)
-            blocks = shown if is_short else with_overview(document, shown).blocks
-            console().print(document_view(attrs.evolve(document, blocks=blocks)))
+            blocks = shown if is_short else with_overview(tables.page, shown).blocks
+            console().print(document_view(attrs.evolve(tables.document, blocks=blocks)))
             command = " ".join(["leadline matrix", *([str(file)] if file else [])])
             if is_shipped and spec is None:
                 say(f"why and where, for one of them: {command} --spec SPEC")
@@ -105,4 +105,8 @@ def _searched(path: Path, command: str, kept: KeptResults, is_shipped: bool) -> 
     if finished < planned:
         say(f"leadline: interrupted after {finished} of {counted(planned, 'search', 'searches')}", err=True)
     digest = digest_of(path) if is_shipped and finished == planned else ""
-    return Tables(matrix_document(searches, columns, command), digest), planned - finished
+    seconds: dict[str, dict[str, float]] = {}
+    for column in columns:
+        seconds.setdefault(column.configuration.name, {})[column.spec] = round(column.seconds, 1)
+    document = matrix_document(searches, columns, command)
+    return Tables(document, digest, seconds if digest else {}), planned - finished

@@ -40,7 +40,7 @@ from leadline.reports.kafka.audit.document import audit_document
 from leadline.reports.kafka.bug_report import BugsReport, bugs_document
 from leadline.reports.kafka.bugs import read_archive
 from leadline.reports.matrix import read_matrix
-from leadline.reports.matrix_document import matrix_document
+from leadline.reports.matrix_document import matrix_document, with_seconds
 from leadline.reports.matrix_overview import overview, with_overview
 from leadline.reports.runs.document import run_document
 from leadline.reports.runs.run_view import view_of_result
@@ -220,7 +220,9 @@ def test_stored_tables_are_shown_and_refused_when_what_made_them_has_changed(
     monkeypatch.setattr("leadline.reports.cli.matrix._searched", None)  # what is stored is not searched again
     shown = call("matrix", "--markdown", folder=folder)
     assert (shown.code, shown.err) == (0, "")
-    page = with_overview(matrix, overview(matrix))
+    seconds = json.loads((tables / "shipped.json").read_text())["seconds"]
+    assert list(seconds) == [block.name for block in matrix.blocks if isinstance(block, Table)]
+    page = with_overview(with_seconds(matrix, seconds), overview(matrix))
     assert shown.out == markdown(page).replace("matrix.toml`.", "--recompute`.")
     assert call("matrix", "--html", "page.html", folder=folder).code == 0
     assert (folder / "page.html").read_text().count('class="decisive"') == len(matrix.asides) > 0

@@ -275,7 +275,7 @@ def test_a_page_of_a_matrix_is_its_stored_tables(matrix: Path) -> None:
     tables = stored_tables(matrix)
     text = (PROJECT / "reports" / "pages" / PAGES[matrix]).read_text()
     assert tables is not None
-    assert text == markdown(with_overview(tables.document, overview(tables.document)))
+    assert text == markdown(with_overview(tables.page, overview(tables.document)))
     headings = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
     assert headings == [configuration.name for configuration in read_matrix(matrix).configurations]
     for section in text.split("\n## ")[1:]:
@@ -444,9 +444,13 @@ def test_an_interrupted_matrix_is_continued(tmp_path: Path, monkeypatch: pytest.
     assert len(made) == 4
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(lines[:2]) + lines[2][:100])
-    again = [column.cells for column in matrix.columns(None, KeptResults(file))]
+    kept = KeptResults(file)
+    columns = list(matrix.columns(None, kept))
+    again = [column.cells for column in columns]
     assert len(made) == 4 + 2
-    assert len(file.read_text().splitlines()) == 4
+    own = [json.loads(line)["processor"] for line in file.read_text().splitlines()]
+    assert len(own) == 4
+    assert kept.seconds == pytest.approx(sum(own)) == pytest.approx(sum(column.seconds for column in columns))
     for one, other in zip(first, again, strict=True):
         assert {name: attrs.evolve(cell, trace=None) for name, cell in one.items()} == {
             name: attrs.evolve(cell, trace=None) for name, cell in other.items()
