@@ -574,6 +574,8 @@ def test_without_a_file_settings_have_their_defaults(tmp_path: Path) -> None:
     assert "min.insync.replicas             1 (the default of Kafka 4.3)" in run.out
     assert "newly possible with 4.4.0 (which has the rules of 4.3, by its sources)" in run.out
     assert run.out.index("the upgrade, step by step\n") < run.out.index("the known bugs, with these settings")
+    assert run.out.count("In rolling restarts, wait after each broker") == 1
+    assert "Take a directory out" not in run.out[: run.out.index("the known bugs, with these settings")]
 
 
 def test_json_on_standard_output_is_all_that_is_there(tmp_path: Path) -> None:

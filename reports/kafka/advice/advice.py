@@ -30,7 +30,10 @@ _STUCK = (brokers_keep_running.name, reassignment_as_asked.name, added_or_remove
 _COPIES = (log_matching.name, logs_prefix_consistent.name)
 """The properties whose violation shows to consumers as soon as another broker leads."""
 
-_DISTURBANCES = ("crashes", "lossy_crashes", "session_expiries", "isr_shrinks", "reassignments", "min_isr_raises")
+_DISTURBANCES = (
+    *("crashes", "lossy_crashes", "lost_directories", "session_expiries"),
+    *("isr_shrinks", "reassignments", "min_isr_raises"),
+)
 """The bounds of what restarts with a controlled shutdown do not need."""
 
 

@@ -262,8 +262,8 @@ def _of_other_features(after: str) -> Iterator[str]:
     yield (
         "kafka-features.sh says that --metadata is deprecated, and obeys. "
         f"Kafka's documentation has --release-version {minor(after)} here, which raises all features at once: "
-        f"kafka-features.sh version-mapping --release-version {minor(after)} lists them. The later steps are about "
-        "those that concern replication, and about kraft.version, which cannot be lowered. Others, such as "
+        f"kafka-features.sh version-mapping --release-version {minor(after)} lists them. Later steps, if there are "
+        "any, raise those of replication, and kraft.version, which cannot be lowered. Others, such as "
         f"transaction.version, rise with {RAISE} --feature NAME=LEVEL"
     )
 
