@@ -11,7 +11,7 @@ from leadline.invariants import raft
 from leadline.model.family import Family, Mutations
 from leadline.model.raft import drawing, mistakes
 from leadline.model.raft.actions import ACTIONS, would_raise_more
-from leadline.model.raft.bounds import Spent
+from leadline.model.raft.bounds import Spent, voters_at_first
 from leadline.model.raft.protocols import Protocol
 from leadline.model.raft.releases import COLUMNS, Column
 from leadline.model.raft.state import Quorum, initial_states
@@ -50,6 +50,7 @@ def _spec(column: Column, protocol: Protocol) -> Spec[Quorum]:
         optional=(*OPTIONAL, *raft.SITUATIONS),
         cut=would_raise_more,
         bounds=column.bounds,
+        symmetric={"node": voters_at_first},
         drawing=drawing.DRAWING,
     )
 

@@ -13,7 +13,7 @@ import attrs
 
 from leadline.checker.action import action
 from leadline.model.raft import elections, replication
-from leadline.model.raft.bounds import NO_LIMIT, nodes
+from leadline.model.raft.bounds import NO_LIMIT, NodeId, nodes
 from leadline.model.raft.state import (
     CANDIDATE,
     DEAD,
@@ -33,7 +33,7 @@ from leadline.model.raft.state import (
 
 
 @action("node {own} asks node {other} for its vote", own=nodes, other=nodes, effect="healing")
-def ask_vote(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+def ask_vote(state: Quorum, own: NodeId, other: NodeId) -> Iterator[Quorum]:
     """A candidate sends a Vote request, and counts the response. A prospective node asks for a pre-vote."""
     node = state.nodes[own]
     pre_vote = node.role == PROSPECTIVE
@@ -53,14 +53,14 @@ def ask_vote(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
 
 
 @action("node {own} tells node {other} that it leads", own=nodes, other=nodes, effect="healing")
-def begin_epoch(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+def begin_epoch(state: Quorum, own: NodeId, other: NodeId) -> Iterator[Quorum]:
     """A leader sends BeginQuorumEpoch. If the other node has a later epoch, it leads no more."""
     if state.nodes[own].role == LEADER:
         yield from told_leader(state, own, other)
 
 
 @action("node {own} tells node {other} that it has resigned", own=nodes, other=nodes, effect="healing")
-def end_epoch(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+def end_epoch(state: Quorum, own: NodeId, other: NodeId) -> Iterator[Quorum]:
     """A node that has resigned, or that led before its start, sends EndQuorumEpoch, so that others need not wait for
     their time-outs. One that did not know yet that it led follows it then. The request does not say where the leader
     is: a node that would follow it, and does not know this from its voters, stops by itself
@@ -97,7 +97,7 @@ def told_leader(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
 
 
 @action("node {own} fetches from node {other}", own=nodes, other=nodes, effect="healing")
-def fetch(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+def fetch(state: Quorum, own: NodeId, other: NodeId) -> Iterator[Quorum]:
     """A follower fetches one record from its leader, and acknowledges what it has. An unattached node asks anybody, to
     find the leader, if the release does that.
     """
@@ -114,14 +114,14 @@ def fetch(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
 
 
 @action("the timer of node {own} passes", own=nodes, effect="healing")
-def time_out(state: Quorum, own: int) -> Iterator[Quorum]:
+def time_out(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """A node has heard nothing for the time of its role: it begins an election, or gives it up."""
     if state.bounds.early == NO_LIMIT or is_idle(state, own):
         yield from timed_out(state, own)
 
 
 @action("the timer of node {own} passes early", own=nodes, effect="perturbing")
-def time_out_early(state: Quorum, own: int) -> Iterator[Quorum]:
+def time_out_early(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """A node's timer passes although messages would still arrive, as when they are slow."""
     if state.bounds.early != NO_LIMIT and state.spent.early < state.bounds.early and not is_idle(state, own):
         yield from timed_out(state.having("early"), own)
@@ -162,7 +162,7 @@ def is_idle(state: Quorum, own: int) -> bool:
 
 
 @action("leader {own} resigns, because no majority fetches from it", own=nodes, effect="healing")
-def check_quorum(state: Quorum, own: int) -> Iterator[Quorum]:
+def check_quorum(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """A leader from which no majority has fetched for 1.5 times the fetch time-out resigns (KAFKA-15489)."""
     node = state.nodes[own]
     if node.role != LEADER or not state.protocol.checks_quorum:
@@ -172,7 +172,7 @@ def check_quorum(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("node {own} starts again after it has stopped by itself", own=nodes, effect="healing")
-def start_again(state: Quorum, own: int) -> Iterator[Quorum]:
+def start_again(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """A process that has ended with an error is started again. Before KAFKA-14644, only its thread ended."""
     if state.nodes[own].role == HALTED and state.protocol.exits:
         yield elections.started(state, own, state.nodes[own])
@@ -182,7 +182,7 @@ def start_again(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("leader {own} appends a record", own=nodes)
-def append(state: Quorum, own: int) -> Iterator[Quorum]:
+def append(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """The controller of a leader writes a record."""
     node = state.nodes[own]
     if node.role == LEADER and state.values < state.bounds.values:
@@ -192,7 +192,7 @@ def append(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("leader {own} flushes its log", own=nodes, effect="healing")
-def flush(state: Quorum, own: int) -> Iterator[Quorum]:
+def flush(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """A leader flushes what it has appended. Others may have fetched it by then."""
     node = state.nodes[own]
     if node.role == LEADER and node.flushed < len(node.log):
@@ -203,7 +203,7 @@ def flush(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("node {own} takes a snapshot", own=nodes)
-def take_snapshot(state: Quorum, own: int) -> Iterator[Quorum]:
+def take_snapshot(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """A node writes what it has applied to a snapshot, which may end before any record up to its high watermark: a
     listener gets the committed records in parts (KIP-630, `KafkaMetadataLog.createNewSnapshot`).
     """
@@ -214,7 +214,7 @@ def take_snapshot(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("node {own} deletes the segments before its snapshot", own=nodes)
-def delete_segments(state: Quorum, own: int) -> Iterator[Quorum]:
+def delete_segments(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """A node moves the start of its log when it knows a high watermark behind that (`KafkaMetadataLog.maybeClean`).
     Before KAFKA-14238, the retention of segments moves it, too, up to the high watermark.
     """
@@ -231,7 +231,7 @@ def delete_segments(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("leader {own} adds or removes node {other} as a voter", own=nodes, other=nodes, effect="perturbing")
-def change_voters(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+def change_voters(state: Quorum, own: NodeId, other: NodeId) -> Iterator[Quorum]:
     """An operator adds a voter whose fetches show that it has caught up, or removes one (KIP-853). New voters count
     from the append on.
     """
@@ -262,7 +262,7 @@ def may_change_voters(state: Quorum, own: int) -> bool:
 
 
 @action("leader {own} resigns, because it is no voter any more", own=nodes, effect="healing")
-def leave(state: Quorum, own: int) -> Iterator[Quorum]:
+def leave(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """A leader that was removed resigns when that is committed (`RemoveVoterHandler.highWatermarkUpdated`)."""
     node = state.nodes[own]
     if node.role == LEADER and not state.is_voter(own) and node.changes_committed:
@@ -273,7 +273,7 @@ def leave(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("leader {own} resigns", own=nodes, effect="perturbing")
-def resign(state: Quorum, own: int) -> Iterator[Quorum]:
+def resign(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """A leader resigns, because its controller has failed. It says that it leads until its epoch ends."""
     node = state.nodes[own]
     if node.role == LEADER and state.spent.resignations < state.bounds.resignations:
@@ -281,7 +281,7 @@ def resign(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("node {own} restarts", own=nodes, effect="perturbing")
-def restart(state: Quorum, own: int) -> Iterator[Quorum]:
+def restart(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """A process ends and starts again. Nothing is lost: what it has written is in the page cache."""
     node = state.nodes[own]
     if state.spent.restarts < state.bounds.restarts and node.is_up:
@@ -289,7 +289,7 @@ def restart(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("node {own} loses power, and starts again", own=nodes, effect="perturbing")
-def lose_power(state: Quorum, own: int) -> Iterator[Quorum]:
+def lose_power(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """A machine loses power: the records that were not flushed are gone. quorum-state is always flushed. Before
     KAFKA-15312, what its snapshot contains may be gone, too.
     """
@@ -303,7 +303,7 @@ def lose_power(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("the disk of node {own} is replaced by an empty one", own=nodes, effect="perturbing")
-def replace_disk(state: Quorum, own: int) -> Iterator[Quorum]:
+def replace_disk(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """A node starts with its id and nothing on its disk. With kraft.version 0, it is the same voter (KAFKA-14205)."""
     if state.spent.disks < state.bounds.disks and state.nodes[own].role != DEAD:
         empty = Node(restarted=True, directory=state.nodes[own].directory + 1 if state.bounds.dynamic else 0)
@@ -311,7 +311,7 @@ def replace_disk(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("node {own} starts, and its log is cut before its last record", own=nodes, effect="perturbing")
-def cut_log(state: Quorum, own: int) -> Iterator[Quorum]:
+def cut_log(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """The last batch has a wrong checksum, so that the start cuts the log there (`LogLoader.recoverLog`). quorum-state
     stays as it is.
     """
@@ -321,7 +321,7 @@ def cut_log(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("node {own} starts with a quorum-state file that it cannot read", own=nodes, effect="perturbing")
-def lose_file(state: Quorum, own: int) -> Iterator[Quorum]:
+def lose_file(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """To 3.7, a node starts as if it had no such file; since 3.8, it does not start."""
     node = state.nodes[own]
     if state.spent.files < state.bounds.files and node.is_up:
@@ -334,7 +334,7 @@ def lose_file(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("node {own} starts, and its configuration lacks voter {other}", own=nodes, other=nodes, effect="perturbing")
-def change_configuration(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+def change_configuration(state: Quorum, own: NodeId, other: NodeId) -> Iterator[Quorum]:
     """controller.quorum.voters is changed on one node. To 3.7, it does not start with other voters than before; in 3.8,
     not without the leader that it followed.
     """
@@ -349,7 +349,7 @@ def change_configuration(state: Quorum, own: int, other: int) -> Iterator[Quorum
 
 
 @action("node {own} stops for ever", own=nodes, effect="perturbing")
-def die(state: Quorum, own: int) -> Iterator[Quorum]:
+def die(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     """A node stops, and is not started again."""
     node = state.nodes[own]
     if state.spent.deaths < state.bounds.deaths and node.is_up:
@@ -357,14 +357,14 @@ def die(state: Quorum, own: int) -> Iterator[Quorum]:
 
 
 @action("messages from node {own} no longer reach node {other}", own=nodes, other=nodes, effect="perturbing")
-def cut_link(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+def cut_link(state: Quorum, own: NodeId, other: NodeId) -> Iterator[Quorum]:
     """A link is cut in one direction."""
     if state.spent.links < state.bounds.links and own != other and (own, other) not in state.cut:
         yield attrs.evolve(state.having("links"), cut=state.cut | {(own, other)})
 
 
 @action("messages from node {own} reach node {other} again", own=nodes, other=nodes, effect="perturbing")
-def restore_link(state: Quorum, own: int, other: int) -> Iterator[Quorum]:
+def restore_link(state: Quorum, own: NodeId, other: NodeId) -> Iterator[Quorum]:
     """A link that was cut works again."""
     if (own, other) in state.cut:
         yield attrs.evolve(state, cut=state.cut - {(own, other)})

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import attrs
 
 from leadline.checker.bounds import bound, check
+from leadline.checker.identities import identity
+
+NodeId = Annotated[int, identity("node")]
+"""The number of a node. A search with symmetry permutes these numbers."""
 
 NO_LIMIT = -1
 """The value of `Bounds.early` with which time-outs pass at any time, and are not counted."""
@@ -72,3 +77,8 @@ class Spent:
 def nodes(bounds: Bounds) -> Sequence[int]:
     """Return the nodes, numbered from 0."""
     return range(bounds.nodes)
+
+
+def voters_at_first(bounds: Bounds) -> Sequence[int]:
+    """Return the nodes that are voters at first. They are interchangeable."""
+    return range(bounds.nodes - bounds.observers)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import attrs
 
+from leadline.checker.map import Map
+from leadline.model.raft.bounds import nodes
 from leadline.model.raft.protocols import Protocol
 from leadline.model.raft.state import (
     CANDIDATE,
@@ -169,7 +171,7 @@ def leading(state: Quorum, own: int) -> Quorum:
     has no vote any more (`KafkaRaftClient.onBecomeLeader`, `LeaderState.election`).
     """
     node = state.nodes[own]
-    ends = (NONE,) * state.bounds.nodes
+    ends = Map(dict.fromkeys(nodes(state.bounds), NONE))
     node = node.entering(LEADER, leader=own, vote=NONE, ends=ends)
     node = node.with_record(Record(node.epoch, own), rereads=state.protocol.rereads_voters)
     return after_append(state.with_node(own, node), own)

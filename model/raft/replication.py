@@ -66,8 +66,8 @@ def acknowledged(state: Quorum, own: int, leader: int) -> Quorum:
     directories = {directory for number, directory in state.voters(leader) if number == own}
     if source.ends[own] == end or not directories <= {state.key(own)[1]}:
         return state
-    ends = (*source.ends[:own], end, *source.ends[own + 1 :])
-    return with_high_watermark(state.with_node(leader, attrs.evolve(source, ends=ends)), leader)
+    told = attrs.evolve(source, ends=source.ends.put(own, end))
+    return with_high_watermark(state.with_node(leader, told), leader)
 
 
 def end_of_epoch(node: Node, epoch: int) -> tuple[int, int]:

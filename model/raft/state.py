@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator
 import attrs
 
 from leadline.checker.errors import SpecError
+from leadline.checker.map import Map
 from leadline.checker.state import component, constant, history
 from leadline.checker.update import field_of
-from leadline.model.raft.bounds import Bounds, Spent
+from leadline.model.raft.bounds import Bounds, NodeId, Spent, voters_at_first
 from leadline.model.raft.protocols import Protocol
 
 NONE = -1
@@ -29,8 +30,10 @@ DEAD = "dead"
 
 STOPPED = (HALTED, DEAD)
 
+NO_ENDS: Map[NodeId, int] = Map()
 
-Voters = frozenset[tuple[int, int]]
+
+Voters = frozenset[tuple[NodeId, int]]
 """Voters, as pairs of node and directory. Directories are 0 with kraft.version 0, which does not know them."""
 
 
@@ -52,7 +55,7 @@ class Record:
     """
 
     epoch: int
-    leader: int
+    leader: NodeId
     value: int = NONE
     voters: Voters | None = None
 
@@ -90,8 +93,8 @@ class Node:
 
     role: str = UNATTACHED
     epoch: int = 0
-    leader: int = NONE
-    vote: int = NONE
+    leader: NodeId = NONE
+    vote: NodeId = NONE
     log: Log = ()
     snapshot: int = 0
     start: int = 0
@@ -99,14 +102,14 @@ class Node:
     flushed: int = 0
     high_watermark: int = 0
     fetched: bool = False
-    granted: frozenset[int] = frozenset()
-    ends: tuple[int, ...] = ()
+    granted: frozenset[NodeId] = frozenset()
+    ends: Map[NodeId, int] = NO_ENDS
     restarted: bool = False
     unreachable: bool = False
     read: int = 0
     missed: frozenset[int] = frozenset()
     directory: int = 0
-    unlisted: frozenset[int] = frozenset()
+    unlisted: frozenset[NodeId] = frozenset()
 
     @property
     def is_up(self) -> bool:
@@ -153,7 +156,7 @@ class Node:
 
     def entering(self, role: str, **fields: object) -> Node:
         """Return the node in another role. What it knew only in its former role is gone."""
-        blank = {"fetched": False, "granted": frozenset(), "ends": (), "restarted": False, "unreachable": False}
+        blank = {"fetched": False, "granted": frozenset(), "ends": NO_ENDS, "restarted": False, "unreachable": False}
         return attrs.evolve(self, role=role, **(blank | fields))  # type: ignore[arg-type]
 
 
@@ -172,7 +175,7 @@ class Quorum:
     """
 
     values: int
-    cut: frozenset[tuple[int, int]]
+    cut: frozenset[tuple[NodeId, NodeId]]
     spent: Spent = component()
     nodes: tuple[Node, ...] = component(each="node")
     committed: Log = history(blank=())
@@ -194,7 +197,7 @@ class Quorum:
 
     def voters(self, number: int) -> Voters:
         """Return the voters that a node knows: those of the last record in its log, which need not be committed."""
-        found = frozenset((each, 0) for each in range(self.bounds.nodes - self.bounds.observers))
+        found = frozenset((each, 0) for each in voters_at_first(self.bounds))
         if self.bounds.configurations:
             return frozenset((each, n) for each, n in found if each not in self.nodes[number].unlisted)
         if self.bounds.dynamic:

@@ -165,6 +165,11 @@ class RowPermutations(Generic[S]):
             row = [*row, *[0] * (self.layout.slots - len(row))]
         return [numbers[row[slot]] for slot, numbers in self._plans[which]]
 
+    def value(self, which: int, row: Row, slot: int) -> int:
+        """Return the value of one slot in what a permutation makes of a row. It is 0 in the slot of a new member."""
+        source = self.targets[self.inverses[which]][slot]
+        return self.numbers[which][source][row[source]] if source < len(row) else 0
+
     @property
     def order(self) -> list[int]:
         """The slots in the order in which rows are compared. A slot of a new member comes last: it is 0 in all rows so

@@ -9,7 +9,7 @@ counts as read too. A state that agrees in all of it then has, under each permut
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from leadline.checker.engines.learning.calls import Call, Caller, Outcome, Row
@@ -43,12 +43,16 @@ class Made:
         """Return whether calls with this precision, and in states with these slots, can be found here."""
         return self._recorded_as == recorded_as and not (self.enumerates and self._slots != slots)
 
-    def find(self, row: Row) -> Call | None:
-        """Return the call that has read the values of a row, or None if there is none."""
+    def find(self, value_in: Callable[[int], int]) -> Call | None:
+        """Return the call that has read the values of a row, or None if there is none.
+
+        Parameters:
+            value_in: a function that returns the value of a slot.
+        """
         node: Any = self._root.get(0)
         while isinstance(node, tuple):
             slot, branches = node
-            node = branches.get(row[slot] if slot < len(row) else 0)
+            node = branches.get(value_in(slot))
         found: Call | None = node
         return found
 
@@ -86,27 +90,32 @@ class SymmetricCaller(Caller[S]):
             call = super().make(tree, rows)
             self.permutations.extend()
             return call
-        (row,), permutations = rows, self.permutations
+        (row,) = rows
         while True:
             calls, known = list[Call](), (self.layout.slots, [*self.precision])
             for which, trees in enumerate(self.trees):
-                calls.append(self._plain(trees[tree], permutations.row(which, row)))
+                calls.append(self._plain(trees[tree], which, row))
             self._level(tree)
             if known == (self.layout.slots, self.precision):
                 return self._merged(tree, row, calls)
 
-    def _plain(self, tree: int, row: Row) -> Call:
-        """Call an action on one state and record its reads, unless an earlier call has read the same values."""
-        call = self._calls(tree).find(row)
+    def _plain(self, tree: int, which: int, row: Row) -> Call:
+        """Call an action on what a permutation makes of a state and record its reads, unless an earlier call has read
+        the same values.
+        """
+        call = self._known(tree, which, row)
         if call is None:
             self._is_inside = True
             try:
-                call = super().make(tree, (row,))
+                call = super().make(tree, (self.permutations.row(which, row),))
             finally:
                 self._is_inside = False
             self.permutations.extend()
             self._calls(tree).add(call)
         return call
+
+    def _known(self, tree: int, which: int, row: Row) -> Call | None:
+        return self._calls(tree).find(lambda slot: self.permutations.value(which, row, slot))
 
     def _calls(self, tree: int) -> Made:
         """Return the calls of an action instance from which something follows for further calls."""
@@ -191,9 +200,8 @@ class SymmetricCaller(Caller[S]):
         self.permutations.extend()
         every = [self._moved_back(0, own)]
         for which, trees in enumerate(self.trees[1:], 1):
-            twin = self.permutations.row(which, row)
-            call = self._calls(trees[tree]).find(twin)
-            gave = call.gave if call is not None else super().steps(trees[tree], twin)
+            call = self._known(trees[tree], which, row)
+            gave = call.gave if call is not None else super().steps(trees[tree], self.permutations.row(which, row))
             if call is None:
                 self.permutations.extend()
             every.append(self._moved_back(which, gave))
