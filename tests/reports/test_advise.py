@@ -14,6 +14,7 @@ from pypdf import PdfReader
 
 from leadline.checker.engines.progress import Progress
 from leadline.model.kafka.releases import RELEASES
+from leadline.reports.kafka.advice import path
 from leadline.reports.kafka.advice.advice import TO_USERS, Concern, Group, advise, harm_of
 from leadline.reports.kafka.advice.cluster import Cluster, clusters
 from leadline.reports.kafka.advice.decisions import SAME_STEPS, Decider, Status
@@ -70,6 +71,12 @@ def upgrade(
     folder: Path, before: str, after: str, text: str, replication_factor: int | None = None
 ) -> tuple[Cluster, Cluster]:
     return clusters(before, after, settings_of(folder, text, replication_factor))
+
+
+@pytest.fixture
+def steps_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What searches say of the steps of an upgrade takes a minute, and is tested in `test_upgrade_path.py`."""
+    monkeypatch.setattr(path, "searched", lambda *_: ((), "not searched"))
 
 
 def nothing_is_searched(title: str) -> AbstractContextManager[Progress]:
@@ -264,6 +271,7 @@ def test_more_insync_replicas_than_replicas_are_told(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("steps_are_not_searched")
 def test_unclean_elections_that_take_effect_with_the_upgrade_are_told(tmp_path: Path) -> None:
     """The loss that was possible before stays, although the settings do not promise anything any more."""
     text = f"{KRAFT}unclean.leader.election.enable=true\nmin.insync.replicas=2\n"
@@ -284,6 +292,7 @@ def test_a_cluster_with_zookeeper_gets_kraft_where_there_is_nothing_else(tmp_pat
     assert upgrade(tmp_path, "2.8", "3.9", ZOOKEEPER)[1].column.name == "kafka/3.9-zk"
 
 
+@pytest.mark.usefixtures("steps_are_not_searched")
 def test_an_older_protocol_leaves_the_bugs_of_that_release_undecided(tmp_path: Path) -> None:
     text = f"{ZOOKEEPER}inter.broker.protocol.version=1.1\n"
     before, after = upgrade(tmp_path, "2.8.1", "3.9", text)
@@ -303,6 +312,7 @@ def test_what_a_release_does_beyond_the_model_is_told(tmp_path: Path, version: s
     assert ("KAFKA-16234" in load_spec(f"kafka/{version}").note) is said
 
 
+@pytest.mark.usefixtures("steps_are_not_searched")
 def test_advice_is_not_about_transactions(tmp_path: Path) -> None:
     before, after = upgrade(tmp_path, "3.5", "4.1", KRAFT)
     archive = ARCHIVE.of_family(TRANSACTIONS)
@@ -422,6 +432,7 @@ def test_a_search_that_is_not_complete_decides_nothing(tmp_path: Path) -> None:
     assert "was not complete" in reason
 
 
+@pytest.mark.usefixtures("steps_are_not_searched")
 @pytest.mark.parametrize(
     ("choice", "group"), [("", Group.FIXED), ("true", Group.NOT_PROMISED), ("false", Group.AVOIDED)]
 )
@@ -436,6 +447,7 @@ def test_a_bug_that_a_default_fixed_stays_if_the_file_has_the_old_value(
     assert [finding.group for finding in advice.findings] == [group]
 
 
+@pytest.mark.usefixtures("steps_are_not_searched")
 def test_what_an_old_release_loses_by_another_defect_is_not_newly_possible(tmp_path: Path) -> None:
     """The archive does not list 2.3, whose leaders can add a broker that shuts down to the ISR as well."""
     bug = bug_of("KAFKA-14140")
@@ -451,6 +463,7 @@ def test_what_an_old_release_loses_by_another_defect_is_not_newly_possible(tmp_p
     assert [each.group for each in advice.findings] == [Group.NEW]
 
 
+@pytest.mark.usefixtures("steps_are_not_searched")
 def test_a_changed_rule_does_not_hide_the_other_bugs_of_a_release(tmp_path: Path) -> None:
     text = f"{KRAFT}min.insync.replicas=2\n"
     settings = settings_of(tmp_path, text)
@@ -460,6 +473,7 @@ def test_a_changed_rule_does_not_hide_the_other_bugs_of_a_release(tmp_path: Path
     assert groups == {"KAFKA-18106": Group.STAYS, "KAFKA-15495": Group.FIXED}
 
 
+@pytest.mark.usefixtures("steps_are_not_searched")
 @pytest.mark.parametrize("after", ["4.1", "4.2", "4.3"])
 def test_an_upgrade_does_not_change_whether_eligible_leader_replicas_are_enabled(tmp_path: Path, after: str) -> None:
     settings = settings_of(tmp_path, f"{KRAFT}min.insync.replicas=2\n")
@@ -469,6 +483,7 @@ def test_an_upgrade_does_not_change_whether_eligible_leader_replicas_are_enabled
         assert [finding.group for finding in advice.findings] == groups
 
 
+@pytest.mark.usefixtures("steps_are_not_searched")
 def test_a_feature_that_mends_a_bug_is_named(tmp_path: Path) -> None:
     text = f"{KRAFT}min.insync.replicas=2\n"
     before, after = upgrade(tmp_path, "3.9", "4.1", text)
@@ -525,6 +540,7 @@ def test_the_terminal_the_object_and_the_page_say_the_same(tmp_path: Path) -> No
 
 
 @needs_chromium
+@pytest.mark.usefixtures("steps_are_not_searched")
 def test_the_page_begins_with_a_summary_and_offers_its_commands(tmp_path: Path) -> None:
     written(tmp_path, BROKER)
     options = ("--from", "3.7", "--to", "4.1", "--config", "server.properties", "--html", "page.html")
