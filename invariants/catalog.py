@@ -13,6 +13,7 @@ from leadline.invariants.families.atomic import ATOMIC
 from leadline.invariants.families.clients import CLIENTS
 from leadline.invariants.families.control import CONTROL
 from leadline.invariants.families.group import GROUP
+from leadline.invariants.families.image import IMAGE
 from leadline.invariants.families.kafka import KAFKA, RPC
 from leadline.invariants.families.quorum import QUORUM
 from leadline.invariants.families.txn import TXN
@@ -23,7 +24,7 @@ from leadline.model.rules import RuleColumn
 __all__ = ["CATALOG", "find"]
 
 FAMILIES: dict[str, Family[Any]] = {
-    family.name: family for family in (ATOMIC, RPC, KAFKA, TXN, CONTROL, GROUP, QUORUM, CLIENTS)
+    family.name: family for family in (ATOMIC, RPC, KAFKA, TXN, CONTROL, GROUP, QUORUM, IMAGE, CLIENTS)
 }
 """The families of specs, keyed by the part of their specs' names before the slash. A new family is added here."""
 

@@ -6,7 +6,7 @@ not violate it. If the old rule is restored in the release with the fix, that re
 
 Most bugs are about partition replication, and affect releases of the `kafka` family. Others are about transactions (the
 `txn` family), about controllers that die (the `control` family), about consumer groups (the `group` family),
-or about KRaft's quorum (the `quorum` family).
+about KRaft's quorum (the `quorum` family), or about images of its metadata log (the `image` family).
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ TRANSACTIONS = "txn"
 CONTROL = "control"
 GROUPS = "group"
 QUORUM = "quorum"
+IMAGES = "image"
 """The families of releases: the part of a spec's name before the slash."""
 
 SIZES = (
@@ -152,7 +153,7 @@ class UnmodelledBug:
         also: further tickets about the same bug.
         sentence: a sentence that describes the bug.
         reason: why no search shows the bug.
-        family: the family whose releases have the bug: `REPLICATION`, `TRANSACTIONS`, `CONTROL`, `GROUPS` or `QUORUM`.
+        family: the family whose releases have the bug: one of those above.
     """
 
     ticket: str
@@ -236,7 +237,7 @@ class Archive:
         """Return the part of the archive that is about one family of releases.
 
         Parameters:
-            family: `REPLICATION`, `TRANSACTIONS`, `CONTROL`, `GROUPS` or `QUORUM`.
+            family: one of those above.
         """
         return Archive(
             bugs=[bug for bug in self.bugs if family_of(bug) == family],
@@ -436,7 +437,7 @@ def sizes(needed: Any, least: int, most: int | None = None) -> list[int]:
 
 
 def family_of(bug: Bug | UnmodelledBug) -> str:
-    """Return the family of the affected releases: `REPLICATION`, `TRANSACTIONS`, `CONTROL`, `GROUPS` or `QUORUM`."""
+    """Return the family of the affected releases: one of those above."""
     return bug.family if isinstance(bug, UnmodelledBug) else bug.affected[0].partition("/")[0]
 
 

@@ -16,7 +16,7 @@ import click
 import pytest
 
 from leadline.checker import Property
-from leadline.invariants import raft, rolls, situations
+from leadline.invariants import images, raft, rolls, situations
 from leadline.invariants.families import atomic, clients, control, group, kafka, quorum, txn
 from leadline.reports.cli.app import app
 from leadline.reports.cli.options import chosen_spec
@@ -165,7 +165,7 @@ def test_every_command_and_its_options_exist(document: str) -> None:
         if arguments or not needed:
             given = found.make_context(name, arguments).params
             for key in ("spec", "first", "second", "what"):
-                if re.match("(atomic|control|group|kafka|quorum|rpc|txn)/", given.get(key) or ""):
+                if re.match("(atomic|control|group|image|kafka|quorum|rpc|txn)/", given.get(key) or ""):
                     rules = given.get("rules")  # `leadline conform --rules` is a flag
                     spec = "+".join([given[key], *(rules if isinstance(rules, tuple) else ())])
                     chosen_spec(spec, given.get("bounds", ()), given.get("names", ()), no_invariants=False)
@@ -179,6 +179,7 @@ FAMILIES = {
     "`group`": (*group.PROPERTIES, *group.BY_DESIGN, *group.LIVENESS),
     "`control`": (*control.PROPERTIES, *control.OPTIONAL),
     "`quorum`": (*quorum.PROPERTIES, *quorum.OPTIONAL, *raft.SITUATIONS),
+    "`image`": images.PROPERTIES,
     "`clients`": clients.PROPERTIES,
 }
 PROPERTIES = {item.name: item for properties in FAMILIES.values() for item in properties}

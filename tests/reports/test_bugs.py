@@ -22,6 +22,7 @@ from leadline.reports.cli.bugs import Forecast
 from leadline.reports.kafka.bugs import (
     CONTROL,
     GROUPS,
+    IMAGES,
     QUORUM,
     REPLICATION,
     TRANSACTIONS,
@@ -202,7 +203,7 @@ def test_the_tickets_about_transactions() -> None:
         *("KAFKA-9600", "KAFKA-9666", "KAFKA-16352", "KAFKA-18464", "KAFKA-18660", "KAFKA-19367", "KAFKA-20090"),
         "KAFKA-20785",
     }
-    families = [ARCHIVE.of_family(family) for family in (REPLICATION, TRANSACTIONS, CONTROL, GROUPS, QUORUM)]
+    families = [ARCHIVE.of_family(family) for family in (REPLICATION, TRANSACTIONS, CONTROL, GROUPS, QUORUM, IMAGES)]
     assert sum(len(each.bugs) for each in families) == len(ARCHIVE.bugs)
     assert sum(len(each.unreached) for each in families) == len(ARCHIVE.unreached)
 
@@ -227,8 +228,10 @@ def test_the_tickets_about_quorums() -> None:
     }
 
 
-@pytest.mark.parametrize("bug", ARCHIVE.of_family(QUORUM).bugs, ids=lambda bug: bug.ticket)
-def test_a_bug_of_quorums_is_where_the_archive_says_and_nowhere_else(bug: Bug) -> None:
+@pytest.mark.parametrize(
+    "bug", [*ARCHIVE.of_family(QUORUM).bugs, *ARCHIVE.of_family(IMAGES).bugs], ids=lambda bug: bug.ticket
+)
+def test_a_bug_of_quorums_or_images_is_where_the_archive_says_and_nowhere_else(bug: Bug) -> None:
     """One release of each part is searched: the first affected, the fixed, the last one."""
     runs = runs_of(bug) if EVERY else [*{run.part: run for run in runs_of(bug)}.values()]
     assert [run.spec.name for run in runs if not run.searched().as_expected] == []

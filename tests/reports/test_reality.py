@@ -40,7 +40,7 @@ from leadline.reports.kafka.broker_runs.schedules import (
     schedules_of,
 )
 from leadline.reports.kafka.broker_runs.story import COLUMN, real_story, reproduction_page
-from leadline.reports.kafka.bugs import CONTROL, GROUPS, NO_TICKET, QUORUM, TRANSACTIONS, read_archive
+from leadline.reports.kafka.bugs import CONTROL, GROUPS, IMAGES, NO_TICKET, QUORUM, TRANSACTIONS, read_archive
 from tests.documents import successes
 from tests.documents.successes import Try, page
 from tests.suite.page_text import text_of_html
@@ -195,7 +195,9 @@ def test_reports_have_what_the_brokers_did(schedules: Schedules) -> None:
 def test_the_page_has_a_line_for_every_ticket() -> None:
     tries = [Try("KIP-101", "0.10.2.2", "reproduced", "", 10.0, "2026-11-24")] * 3
     tries.append(Try("KIP-101", "0.10.2.2", "not made", "no request came", 10.0, "2026-11-24"))
-    others = [bug for family in (TRANSACTIONS, CONTROL, GROUPS, QUORUM) for bug in ARCHIVE.of_family(family).bugs]
+    others = [
+        bug for family in (TRANSACTIONS, CONTROL, GROUPS, QUORUM, IMAGES) for bug in ARCHIVE.of_family(family).bugs
+    ]
     unmade = {bug.ticket: "no producer" for bug in others}
     text = page(ARCHIVE, {"KAFKA-15221": "step 4 cannot be made", **unmade}, tries)
     for ticket in [*(bug.ticket for bug in ARCHIVE.bugs), *(bug.ticket for bug in ARCHIVE.unreached)]:

@@ -29,6 +29,7 @@ from leadline.model.kafka.state import Partition
 from leadline.reports.kafka.bugs import (
     CONTROL,
     GROUPS,
+    IMAGES,
     QUORUM,
     REPLICATION,
     TRANSACTIONS,
@@ -155,6 +156,8 @@ def schedules_of(
     """
     if family_of(bug) == CONTROL:
         return _of_controllers(bug, affected, fixed)
+    if family_of(bug) == IMAGES:
+        raise LeadlineError(f"{bug.ticket}: {bug.on_brokers}")
     if family_of(bug) == GROUPS and bug.rules and bug.rules.keys() <= RULES_OF_CONSUMERS:
         raise LeadlineError(f"{bug.ticket} is a bug of consumers, and the driver plays their part itself")
     runs = archive.runs(bug)
@@ -303,7 +306,7 @@ def _like(bug: Bug, column: Any) -> object:
             return column.values["transaction_version"]
         case "control":
             return column.values["metadata"] == "log"
-        case "quorum":
+        case "quorum" | "image":
             return None
         case "group":
             return column.kind
@@ -315,7 +318,7 @@ def _spec_name(bug: Bug, release: BrokerRelease) -> str:
     match family_of(bug):
         case "control":
             name = f"control/{release.name}"
-        case "txn" | "quorum" as family:
+        case "txn" | "quorum" | "image" as family:
             name = f"{family}/{release.number}"
         case "group":
             name = f"group/{release.number}{_release_of(bug.affected[-1].partition('+')[0]).kind}"

@@ -1,0 +1,1 @@
+"""Images of KRaft's metadata log. Read `rules` first, then `state` and `actions`."""
