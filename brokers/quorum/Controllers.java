@@ -131,7 +131,7 @@ public class Controllers {
             case "snapshot":
                 return node.snapshot(command.get("end").asInt(), command.get("epoch").asInt());
             case "delete":
-                call(node.log, "deleteBeforeSnapshot", ((Optional<?>) call(node.log, "latestSnapshotId")).get());
+                call(node.log, "deleteBeforeSnapshot", offsetAndEpoch(command.get("end").asInt(), command.get("epoch").asInt()));
                 return node.settle();
             case "resign":
                 call(node.client, "resign", epochOf(node.client));
@@ -368,7 +368,7 @@ public class Controllers {
 
         /** Take a snapshot of the records before an offset, without content: the state machine is not Kafka's. */
         Object snapshot(int end, int epoch) throws Throwable {
-            Object id = madeOf(firstOf("OffsetAndEpoch", "org.apache.kafka.server.common.OffsetAndEpoch"), List.of((long) end, epoch));
+            Object id = offsetAndEpoch(end, epoch);
             Method create = methodOf(KafkaRaftClient.class, "createSnapshot", null); // before 3.3, with the last offset and its epoch
             Optional<?> writer = (Optional<?>) invoked(create, client, chosen(create, List.of(id, end - 1L, 0L, epoch)));
             call(writer.get(), "freeze");
@@ -395,6 +395,7 @@ public class Controllers {
             seen.put("start", call(log, "startOffset"));
             Optional<?> snapshot = (Optional<?>) call(log, "latestSnapshotId");
             seen.put("snapshot", snapshot.isPresent() ? memberOf(snapshot.get(), "offset") : 0);
+            seen.put("oldest", snapshot.isPresent() ? memberOf(((Optional<?>) call(log, "earliestSnapshotId")).get(), "offset") : 0);
             Map<String, String> requests = new TreeMap<>();
             for (Sent each : sent.values()) requests.put(Integer.toString(each.to), ApiKeys.forId(each.message.data().apiKey()).name());
             seen.put("sent", requests);
@@ -542,6 +543,10 @@ public class Controllers {
 
     static int epochOf(KafkaRaftClient<?> client) throws Exception {
         return (Integer) memberOf(client.leaderAndEpoch(), "epoch");
+    }
+
+    static Object offsetAndEpoch(int offset, int epoch) throws Exception {
+        return madeOf(firstOf("OffsetAndEpoch", "org.apache.kafka.server.common.OffsetAndEpoch"), List.of((long) offset, epoch));
     }
 
     static Object madeLog(File folder) throws Exception {

@@ -35,7 +35,7 @@ class SeenNode:
     Attributes:
         file: the epoch, leader and vote in its quorum-state file.
         log: the records that were not deleted.
-        start, snapshot: the offsets at which its log starts, and its latest snapshot ends.
+        start, snapshot, oldest: the offsets at which its log starts, and its latest and earliest snapshots end.
         high_watermark: the high watermark of its log, 0 since a start.
         announced: the high watermark that a leader tells others, 0 if none, or None in other roles.
         voters: the voters that it knows, or None if that is not compared.
@@ -50,6 +50,7 @@ class SeenNode:
     log: tuple[str, ...] = ()
     start: int = 0
     snapshot: int = 0
+    oldest: int = 0
     high_watermark: int = 0
     announced: int | None = None
     voters: tuple[int, ...] | None = None
@@ -65,7 +66,7 @@ class SeenNode:
         told = ", its controller is told" if self.told else ""
         announced = "" if self.announced is None else f", announced {self.announced}"
         voters = "" if self.voters is None else f", voters {' '.join(map(str, self.voters))}"
-        since = f", from {self.start}, snapshot to {self.snapshot}" if self.snapshot else ""
+        since = f", from {self.start}, snapshots to {self.oldest} and {self.snapshot}" if self.snapshot else ""
         marks = f"HW {self.high_watermark}{announced}{voters}{told}{since}"
         return f"{self.role}, epoch {self.epoch}, leader {leader}, {on_disk}, log {log}, {marks}"
 
@@ -95,6 +96,7 @@ def observed_state(state: Quorum) -> ObservedQuorum:
 def _of_model(state: Quorum, number: int, node: Node) -> SeenNode:
     if node.role in STOPPED:
         return SeenNode(node.role)
+    ends = node.snapshots if node.stored is None else (*node.snapshots, node.stored[1])
     return SeenNode(
         node.role,
         node.epoch,
@@ -102,7 +104,8 @@ def _of_model(state: Quorum, number: int, node: Node) -> SeenNode:
         (node.epoch, node.leader, node.vote),
         tuple(map(text_of, node.log[node.start :])),
         node.start,
-        node.snapshot if node.stored is None else node.stored[1],
+        ends[-1] if ends else 0,
+        min(ends, default=0),
         max(node.high_watermark, node.start),
         state.protocol.announces(node) if node.role == LEADER else None,
         tuple(numbers(state.voters(number))) if state.bounds.dynamic else None,
@@ -135,6 +138,7 @@ def _real(seen: dict[str, Any] | None) -> SeenNode:
         tuple(map(_record, seen["log"])),
         seen["start"],
         seen["snapshot"],
+        seen["oldest"],
         _records_below(seen, "high_watermark"),
         _records_below(seen, "announced") if role == LEADER else None,
         tuple(sorted(seen["voters"])) if "voters" in seen else None,

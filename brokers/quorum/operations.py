@@ -34,7 +34,7 @@ SENTENCES: Mapping[str, str] = {
     "start_again": "start the node",
     "append": "append a record",
     "take_snapshot": "take a snapshot",
-    "delete_segments": "delete the segments before the snapshot",
+    "delete_segments": "delete the segments before a snapshot",
     "resign": "call resign",
     "restart": "stop the node, and start it",
     "replace_disk": "stop the node, remove its files, and start it",
@@ -111,7 +111,8 @@ def execute(nodes: Controllers, name: str, arguments: Mapping[str, int], before:
         end = after.nodes[own].snapshot
         nodes.ask("snapshot", node=own, end=end, epoch=after.nodes[own].epoch_before(end))
     elif name == "delete_segments":
-        nodes.ask("delete", node=own)
+        end = after.nodes[own].start
+        nodes.ask("delete", node=own, end=end, epoch=after.nodes[own].epoch_before(end))
     elif name == "resign":
         nodes.ask("resign", node=own)
     elif name == "die":

@@ -210,21 +210,23 @@ def take_snapshot(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     node = state.nodes[own]
     if state.spent.snapshots < state.bounds.snapshots and state.protocol.takes_snapshots and node.is_up:
         for end in range(node.snapshot + 1, state.protocol.snapshots_to(node) + 1):
-            yield state.having("snapshots").with_node(own, attrs.evolve(node, snapshot=end))
+            yield state.having("snapshots").with_node(own, node.with_snapshots((*node.snapshots, end)))
 
 
-@action("node {own} deletes the segments before its snapshot", own=nodes)
+@action("node {own} deletes the segments before a snapshot", own=nodes)
 def delete_segments(state: Quorum, own: NodeId) -> Iterator[Quorum]:
-    """A node moves the start of its log when it knows a high watermark behind that (`KafkaMetadataLog.maybeClean`).
-    Before KAFKA-14238, the retention of segments moves it, too, up to the high watermark.
+    """A node moves the start of its log to a snapshot, when it knows a high watermark behind that, and deletes the
+    earlier ones (`KafkaMetadataLog.deleteBeforeSnapshot`). Before KAFKA-14238, the retention of segments moves it, too,
+    up to the high watermark.
     """
     node = state.nodes[own]
     if not state.bounds.snapshots or not node.is_up:
         return
     moves = state.protocol.takes_snapshots and not state.protocol.keeps_records
-    for start in sorted({node.snapshot, node.high_watermark if moves else 0}):
+    for start in sorted({*node.snapshots, node.high_watermark if moves else 0}):
         if node.start < start <= node.high_watermark:
-            yield state.with_node(own, attrs.evolve(node, start=start))
+            kept = tuple(end for end in node.snapshots if end >= start or start not in node.snapshots)
+            yield state.with_node(own, attrs.evolve(node.with_snapshots(kept), start=start))
 
 
 # --- changes of voters --------------------------------------------------------------------------------------------
@@ -297,8 +299,8 @@ def lose_power(state: Quorum, own: NodeId) -> Iterator[Quorum]:
     if state.spent.power_losses < state.bounds.power_losses and node.is_up:
         after = state.having("power_losses")
         yield elections.started(after, own, node.cut_at(node.flushed))
-        if node.snapshot and not state.protocol.flushes_snapshots:
-            lost = attrs.evolve(node, snapshot=0).cut_at(max(node.flushed, node.start))
+        for number in range(0 if state.protocol.flushes_snapshots else len(node.snapshots)):
+            lost = node.with_snapshots(node.snapshots[:number]).cut_at(max(node.flushed, node.start))
             yield elections.started(after, own, lost)
 
 

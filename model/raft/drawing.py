@@ -46,13 +46,17 @@ def _node(state: Quorum, number: int) -> Row:
             "granted": granted or "-",
             "log": _log(node.log, node.high_watermark),
             **({"not configured": " ".join(map(str, sorted(node.unlisted)))} if state.bounds.configurations else {}),
-            **({"start, snapshot": f"{node.start}, {node.snapshot}"} if state.bounds.snapshots else {}),
+            **({"start, snapshots": _start(node)} if state.bounds.snapshots else {}),
             "HW": str(node.high_watermark) if node.high_watermark else "?",
         },
         cells=_cells(node.log),
         marks=[*([Mark("HW", node.high_watermark)] if node.high_watermark else []), *_snapshot(node)],
         up=node.is_up,
     )
+
+
+def _start(node: Node) -> str:
+    return f"{node.start}, {' '.join(map(str, node.snapshots)) or '-'}"
 
 
 def _snapshot(node: Node) -> list[Mark]:

@@ -97,10 +97,9 @@ def is_before_snapshot(protocol: Protocol, source: Node, node: Node) -> bool:
     end, epoch = len(node.log), node.last_epoch
     if not end:
         return source.start > 0 or (protocol.sends_snapshot_first and source.snapshot > 0)
-    first = source.start or source.snapshot
-    if first > source.snapshot or not first:
+    if source.start > source.snapshot or not source.snapshot:
         return False
-    at = source.epoch_before(first)
+    at = source.epoch_before(source.snapshots[0])
     return end < source.start or epoch < at or (end == source.start and epoch != at)
 
 
@@ -117,9 +116,8 @@ def loaded(protocol: Protocol, node: Node, source: Node) -> Node:
         return node
     if (epoch, end) <= (node.last_epoch, len(node.log)) and not protocol.takes_older_snapshots:
         return attrs.evolve(halted(node), stored=(epoch, end))
-    anew = attrs.evolve(
-        node, log=source.log[:end], snapshot=end, start=end, stored=None, flushed=end, high_watermark=end
-    )
+    anew = node.with_snapshots((end,))
+    anew = attrs.evolve(anew, log=source.log[:end], start=end, stored=None, flushed=end, high_watermark=end)
     anew = attrs.evolve(anew, read=0, missed=frozenset())
     return halted(anew) if end < node.high_watermark else anew
 

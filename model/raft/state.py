@@ -74,6 +74,7 @@ class Node:
         vote: the node for which it voted in the epoch, or `NONE`.
         log: the records in its log, with those that were deleted from it.
         snapshot: where its latest snapshot ends: the records before are in it.
+        older: where its earlier snapshots end, which it keeps until its log starts behind them.
         start: where its log starts: the records before were deleted from it.
         stored: the epoch and the end of a snapshot of its leader, if its log goes on in a later epoch; see
             `replication.loaded`.
@@ -97,6 +98,7 @@ class Node:
     vote: NodeId = NONE
     log: Log = ()
     snapshot: int = 0
+    older: tuple[int, ...] = ()
     start: int = 0
     stored: tuple[int, int] | None = None
     flushed: int = 0
@@ -131,6 +133,16 @@ class Node:
         return sum(record.epoch < self.epoch for record in self.log)
 
     @property
+    def snapshots(self) -> tuple[int, ...]:
+        """Where the snapshots that it has end, the earliest one first."""
+        return (*self.older, self.snapshot) if self.snapshot else ()
+
+    def with_snapshots(self, ends: tuple[int, ...]) -> Node:
+        """Return the node with the given snapshots instead of its own."""
+        *older, latest = ends or (0,)
+        return attrs.evolve(self, snapshot=latest, older=tuple(older))
+
+    @property
     def changes_committed(self) -> bool:
         """Whether all changes of voters in its log are below its high watermark."""
         return all(record.voters is None for record in self.log[self.high_watermark :])
@@ -140,7 +152,8 @@ class Node:
         log starts anew there (`KafkaMetadataLog.truncateToLatestSnapshot`).
         """
         if end < self.snapshot:
-            return attrs.evolve(self, log=self.log[: self.snapshot], flushed=self.snapshot, start=self.snapshot)
+            kept = self.with_snapshots((self.snapshot,))
+            return attrs.evolve(kept, log=self.log[: self.snapshot], flushed=self.snapshot, start=self.snapshot)
         return attrs.evolve(self, log=self.log[:end], flushed=end)
 
     def with_record(self, record: Record, *, rereads: bool) -> Node:

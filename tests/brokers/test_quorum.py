@@ -144,6 +144,7 @@ def test_a_node_that_misses_a_change_of_voters_leads_without_what_is_committed(r
 LED = {
     "start": 0,
     "snapshot": 0,
+    "oldest": 0,
     "halted": "",
     "role": "Leader",
     "epoch": 1,

@@ -18,14 +18,27 @@ from leadline.invariants.families.quorum import PROPERTIES, QUORUM
 from leadline.model.kafka.published import between
 from leadline.model.mistakes import Mistake
 from leadline.model.raft import elections
+from leadline.model.raft.actions import delete_segments
 from leadline.model.raft.bounds import nodes
 from leadline.model.raft.drawing import rows
 from leadline.model.raft.explanation import events
 from leadline.model.raft.mistakes import MISTAKES, RIGHT_TOO, RULES_SHOWN_WITH
 from leadline.model.raft.protocols import Protocol
 from leadline.model.raft.releases import COLUMNS
+from leadline.model.raft.replication import is_before_snapshot
 from leadline.model.raft.rules import RULES
-from leadline.model.raft.state import CANDIDATE, DEAD, FOLLOWER, NONE, PROSPECTIVE, RESIGNED, UNATTACHED, Quorum
+from leadline.model.raft.state import (
+    CANDIDATE,
+    DEAD,
+    FOLLOWER,
+    NONE,
+    PROSPECTIVE,
+    RESIGNED,
+    UNATTACHED,
+    Node,
+    Quorum,
+    Record,
+)
 from leadline.reports.loading import load_spec
 
 SAFETY = [item.name for item in PROPERTIES if not item.kind.is_witness]
@@ -121,6 +134,20 @@ TICKETS: dict[str, tuple[dict[str, int], list[str], dict[str, dict[str, int]]]] 
 def test_a_ticket_is_violated_where_it_was_and_holds_where_it_was_fixed(ticket: str, release: str) -> None:
     bounds, properties, known = TICKETS[ticket]
     assert lengths(search(f"quorum/{release}", bounds, properties)) == known[release]
+
+
+def test_the_earliest_snapshot_decides_who_gets_the_latest_one() -> None:
+    """`validateOffsetAndEpoch` compares with the earliest snapshot, which remains until the log moves."""
+    state: Any = load_spec("quorum/4.0").with_bounds({"snapshots": 2}).initials()[0]
+    log = tuple(Record(epoch, 0) for epoch in (1, 1, 2, 2))
+    follower = Node(log=log[:1])
+    one = Node(log=log, high_watermark=4).with_snapshots((3,))
+    both = one.with_snapshots((1, 3))
+    assert [is_before_snapshot(state.protocol, each, follower) for each in (one, both)] == [True, False]
+    moved = [after.nodes[0] for after in delete_segments.function(state.with_node(0, both), 0)]
+    assert [(node.start, node.snapshots) for node in moved] == [(1, (1, 3)), (3, (3,))]
+    (again,) = delete_segments.function(state.with_node(0, moved[0]), 0)
+    assert again.nodes[0] == moved[1]
 
 
 BOUND_TO_ANOTHER = ("time_out(own=2)", "ask_vote(own=2, other=1)", "begin_epoch(own=2, other=0)")
