@@ -126,6 +126,30 @@ def test_directories_and_clients_are_looked_at_first() -> None:
     assert not any("KIP-896" in check for check in steps("4.0", "4.3", KRAFT)[0].before)
 
 
+def test_what_a_release_cannot_write_is_said_before_restarts_with_it() -> None:
+    said = {
+        version: [each for step in steps("3.6", version, KRAFT, process_roles=roles) for each in step.before]
+        for version, roles in {
+            "3.7": "broker",
+            "3.7.0": "broker,controller",
+            "3.7.1": "broker",
+            "3.8": "broker",
+        }.items()
+    }
+    named = {version: [each for each in before if "KAFKA-16583" in each] for version, before in said.items()}
+    assert {version: len(found) for version, found in named.items()} == {"3.7": 1, "3.7.0": 1, "3.7.1": 0, "3.8": 0}
+    assert said["3.7"][0] == said["3.7.0"][0] == named["3.7"][0]  # before the first restart, of controllers
+    assert "a broker does not start, and a controller halts. Upgrade to 3.7.1 or later instead." in named["3.7"][0]
+
+
+def test_lowered_replicas_are_left_out_of_snapshots() -> None:
+    *_, elr, _ = found = steps("3.9", "4.1", KRAFT)
+    (said,) = (each for step in found for each in (*step.before, *step.checks) if "ELR left out of snapshots" in each)
+    assert said == elr.checks[1]
+    assert "elect none. Lower eligible.leader.replicas.version only while all replicas" in said
+    assert said.endswith('leadline bugs "ELR left out of snapshots"')
+
+
 def test_one_release_has_no_path() -> None:
     assert steps("3.9", "3.9", KRAFT) == ()
 

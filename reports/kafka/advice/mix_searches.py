@@ -19,8 +19,8 @@ from leadline.checker.errors import LeadlineError
 from leadline.model.kafka.mixes import mix_of
 from leadline.model.kafka.releases import Column
 from leadline.reports.document import Span, Table, plain, words
-from leadline.reports.kafka.bugs import Bug, command_for, read_archive
-from leadline.reports.loading import load_spec
+from leadline.reports.kafka.bugs import IMAGES, Bug, command_for, read_archive
+from leadline.reports.loading import load_spec, shipped_column
 from leadline.reports.matrix import Configuration, Matrix, matrix_file, read_matrix
 from leadline.reports.stored_tables import stored_tables
 
@@ -135,6 +135,18 @@ def what_avoids(found: tuple[Found, ...]) -> tuple[str, ...]:
     """Return what avoids the violations that none of the two releases has."""
     bugs = {bug.ticket: bug for each in found for name in each.violated if (bug := _bug(each, name))}
     return tuple(f"{bug.until.removesuffix('.')}: {command_for(ticket)}" for ticket, bug in bugs.items())
+
+
+def of_images(version: str, *, levels: bool) -> tuple[str, ...]:
+    """Return the bugs of images of the metadata log in a release, each with what avoids it.
+
+    Parameters:
+        levels: true for those that show once levels are changed, false for those that restarts alone can show.
+    """
+    archive, column = read_archive().of_family(IMAGES), shipped_column(f"{IMAGES}/{version}")
+    bugs = [] if column is None else [bug for bug in archive.bugs if archive.affects(bug, column)]
+    own = [bug for bug in bugs if (bug.bounds.get("levels") != 0) == levels]
+    return tuple(f"{bug.sentence} {bug.until.removesuffix('.')}: {command_for(bug.ticket)}" for bug in own)
 
 
 def _bug(found: Found, violated: str) -> Bug | None:

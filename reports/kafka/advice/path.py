@@ -11,7 +11,7 @@ from leadline.model.kafka.published import minor
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, Column, column_of
 from leadline.reports.document import Block, Heading, Items, Paragraph, Span, words
 from leadline.reports.kafka.advice.cluster import Cluster
-from leadline.reports.kafka.advice.mix_searches import Found, said_of, searched, what_avoids
+from leadline.reports.kafka.advice.mix_searches import Found, of_images, said_of, searched, what_avoids
 from leadline.reports.kafka.advice.settings import Settings
 
 HOST = "--bootstrap-server HOST:PORT"
@@ -202,14 +202,14 @@ def _with_kraft(
         unsearched,
     )
     if old.values["elr"] == "off" != new.values["elr"]:
-        yield _raise_elr(old, new, settings, known, later)
+        yield _raise_elr(old, after, new, settings, known, later)
     if settings.voters and not settings.voters.dynamic and _numbers(after)[:2] >= FIRST_WITH_RISING_VOTERS:
         yield _raise_voters()
 
 
 def _restarts(before: str, old: Column, after: str, new: Column, settings: Settings, known: Known) -> Iterator[Step]:
     """Yield the restarts of controllers and brokers, which are one step if nodes are both."""
-    first = [f"{IN_SYNC}: nothing is listed by {BEHIND}"]
+    first = [*of_images(after, levels=False), f"{IN_SYNC}: nothing is listed by {BEHIND}"]
     if "," in (settings.written("log.dirs") or ""):
         first += [f"log.dirs stays as it is, and no directory has an error: kafka-log-dirs.sh {HOST} --describe"]
         if _numbers(before) < FIRST_WITH_DIRECTORIES:
@@ -268,7 +268,7 @@ def _of_other_features(after: str) -> Iterator[str]:
     )
 
 
-def _raise_elr(old: Column, new: Column, settings: Settings, known: Known, later: bool) -> Step:
+def _raise_elr(old: Column, after: str, new: Column, settings: Settings, known: Known, later: bool) -> Step:
     """Return the step that raises eligible leader replicas (KIP-966), with what it replaces and how to lower them."""
     own = settings.given.get("min.insync.replicas")
     keep = f"kafka-configs.sh {HOST} --alter --entity-type brokers --entity-default --add-config min.insync.replicas="
@@ -288,7 +288,7 @@ def _raise_elr(old: Column, new: Column, settings: Settings, known: Known, later
             "in the ISR is down can stay without a leader, and only an unclean election helps",
             replaced,
         ),
-        (f"to lower them again, while {IN_SYNC}: {lower}",),
+        (f"to lower them again, while {IN_SYNC}: {lower}", *of_images(after, levels=True)),
         *searched(old, new, "features", "back"),
         later,
     )
