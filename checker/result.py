@@ -388,6 +388,7 @@ class Statistics:
         skew: how unevenly the shards share the new states of the last level. This is the excess of the largest shard
             over the mean, as a fraction of the mean. For example, 0.1 means 10 %.
         spilled: the number of bytes written to files.
+        free: the number of bytes of memory that the search may still use. None if it was not measured.
         walked: the counts of a random search. None for other engines.
         covered: the coverage, or None if `Limits.coverage` is not set.
         liveness: the counts from checking liveness properties. None if this check was not done or not completed.
@@ -420,6 +421,7 @@ class Statistics:
     shards: int = 0
     skew: float = 0.0
     spilled: int = 0
+    free: int | None = attrs.field(default=None, eq=False)
     walked: WalkCounts | None = None
     covered: CoverageCounts | None = None
     liveness: LivenessCounts | None = None

@@ -21,6 +21,12 @@ from leadline.reports.terminal.console import console, is_plain
 LINE_SECONDS = 60.0
 """The time in seconds between two lines of progress of a search of mutants if standard error is not a terminal."""
 
+FORESEEN = 3600.0
+"""The time in seconds before memory is used up from which on progress says so."""
+
+ENOUGH = 1_000_000
+"""The number of states from which on their memory is about proportional to it."""
+
 PLAIN_SECONDS = 10.0
 """The time in seconds between two lines of progress on a terminal on which no line is updated in place."""
 
@@ -41,6 +47,14 @@ def progress_lines(statistics: Statistics) -> list[str]:
     if statistics.shards:
         spilled = memory.described(statistics.spilled)
         lines.append(f"{counted(statistics.shards, 'shard')}  skew {statistics.skew:.0%}  {spilled} spilled to files")
+    if statistics.free is not None and statistics.distinct >= ENOUGH and not statistics.spilled:
+        most = int(statistics.distinct * (1 + statistics.free / statistics.memory))
+        left = (most - statistics.distinct) / rate if rate else FORESEEN
+        if left < FORESEEN and (total is None or total > most):
+            lines.append(
+                f"memory is enough for about {round(most, 2 - len(str(most))):,} states, which takes another "
+                f"{elapsed(left)}; `--disk DIR` has room for more"
+            )
     return lines
 
 

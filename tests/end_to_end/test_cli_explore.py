@@ -21,7 +21,7 @@ from leadline.checker.bounds import bounds_text
 from leadline.checker.engines import EXHAUSTIVE
 from leadline.checker.result import Statistics
 from leadline.invariants.catalog import CATALOG
-from leadline.reports.terminal.progress import estimated_total, labelled, progress_line
+from leadline.reports.terminal.progress import estimated_total, labelled, progress_line, progress_lines
 from leadline.reports.terminal.run import heading
 from tests.suite.command import (
     COMMAND,
@@ -676,6 +676,17 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(capsys: pytest.Captu
     with progress_line("lab", every=60.0) as progress:
         progress(Statistics(distinct=1_234, seconds=59.0))
     assert capsys.readouterr().err == ""
+
+
+def test_progress_says_early_how_many_states_memory_has_room_for() -> None:
+    found = Statistics(distinct=2_000_000, seconds=10.0, memory=80_000_000, free=800_000_000)
+    *_, line = progress_lines(found)
+    assert (
+        line == "memory is enough for about 22,000,000 states, which takes another 1:40; `--disk DIR` has room for more"
+    )
+    known = {"levels": (100, 1_900_000, 90_000, 9_000, 900, 0)}
+    for other in ({"spilled": 1}, {"free": None}, {"free": 80_000_000_000}, {"distinct": 900_000}, known):
+        assert not any("memory is enough" in each for each in progress_lines(attrs.evolve(found, **other)))
 
 
 def test_a_total_is_estimated_only_when_levels_shrink() -> None:

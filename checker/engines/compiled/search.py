@@ -529,6 +529,7 @@ class CompiledSearch(Generic[S]):
             level_done=(at.next - at.levels[-1]) / max(at.level_end - at.levels[-1], 1) if at.levels else 0.0,
             memory=expander.store.bytes_used + learning.memory,
             spilled=expander.store.bytes_in_files,
+            free=self.budget.memory.scarcest.free,
             calls=tables.calls,
             learning=learning,
             compared=tables.compared,
