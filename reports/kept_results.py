@@ -65,13 +65,13 @@ class KeptResults:
             LeadlineError: if the file cannot be written.
         """
         digest = _digest(spec, limits)
-        known = "processor" in self._known.get(digest, {}) and not self._outside(spec)
+        known = self._is_known(digest, spec)
         begun = time.process_time()
         result = _result(spec, self._known[digest]) if known else search()
         if result.interrupted:
             return result
         if not known:
-            self._keep(digest, _content(result) | {"processor": time.process_time() - begun})
+            self._keep(digest, _content(result, time.process_time() - begun))
         if digest not in self._counted:
             self._counted.add(digest)
             self.seconds += self._known[digest]["processor"]
@@ -93,7 +93,7 @@ class KeptResults:
         calls = {
             digest: functools.partial(_in_process, search)
             for digest, spec, search in digests
-            if digest not in self._known or self._outside(spec)
+            if not self._is_known(digest, spec)
         }
         for answer in answers(calls.items(), workers, _LONGEST):
             if isinstance(answer.found, LeadlineError):
@@ -102,6 +102,10 @@ class KeptResults:
                 raise LeadlineError(f"a search failed: {answer.found}")
             self._keep(answer.name, answer.found)
             yield
+
+    def _is_known(self, digest: str, spec: Spec[Any]) -> bool:
+        """Return whether a result can be taken. Files of earlier versions do not have the processor time."""
+        return "processor" in self._known.get(digest, {}) and not self._outside(spec)
 
     def _keep(self, digest: str, content: dict[str, Any]) -> None:
         self._known[digest] = kept = {"digest": digest, **content}
@@ -130,16 +134,18 @@ def _digest(spec: Spec[Any], limits: Limits) -> str:
 
 
 def _in_process(search: Callable[[], Result]) -> dict[str, Any]:
-    return _content(search())
+    begun = time.process_time()
+    return _content(search(), time.process_time() - begun)
 
 
-def _content(result: Result) -> dict[str, Any]:
+def _content(result: Result, processor: float) -> dict[str, Any]:
     counts = result.statistics
     return {
         "stop": None if result.stop is None else [result.stop.kind.name, result.stop.text],
         "distinct": counts.distinct,
         "depth": counts.depth,
         "seconds": counts.seconds,
+        "processor": processor,
         "open": counts.open if counts.liveness is not None else None,
         "properties": [
             [item.verdict.value, item.premise, [encode_trace(trace) for trace in item.traces]]

@@ -467,6 +467,14 @@ def test_an_interrupted_matrix_is_continued(tmp_path: Path, monkeypatch: pytest.
         KeptResults(file)
 
 
+def test_what_other_processes_have_found_is_not_searched_again(tmp_path: Path) -> None:
+    spec = CATALOG["atomic/kip-101"].with_bounds({"brokers": 1})
+    results = KeptResults(tmp_path / "results.jsonl")
+    assert len(list(results.in_processes([(spec, Limits(), lambda: ENGINES["oracle"](spec))], workers=2))) == 1
+    assert results.result(spec, Limits(), pytest.fail).statistics.distinct > 1
+    assert results.seconds > 0
+
+
 def test_a_kept_result_of_a_spec_that_reads_files_is_not_taken(tmp_path: Path) -> None:
     results = KeptResults(tmp_path / "results.jsonl")
     for most in (2, 4):
