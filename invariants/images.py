@@ -41,6 +41,7 @@ def snapshot_keeps_image(state: Cluster) -> Iterator[str]:
     source="KIP-595: the metadata log is a replicated state machine; KAFKA-16583",
 )
 def same_image(state: Cluster) -> Iterator[str]:
+    """Compares nodes whose images end at the same offset. One of them may have started from a snapshot."""
     first, second = (node.image for node in state.nodes)
     if first.offset != second.offset or first == second:
         return

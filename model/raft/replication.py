@@ -92,7 +92,7 @@ def diverging(source: Node, node: Node) -> tuple[int, int] | None:
 
 def is_before_snapshot(protocol: Protocol, source: Node, node: Node) -> bool:
     """Return whether a leader answers a fetch with its snapshot, because the log of the follower ends before that of
-    the leader starts, or in an epoch before the snapshot (`ReplicatedLog.validateOffsetAndEpoch`).
+    the leader starts, or in an epoch before that of its earliest snapshot (`ReplicatedLog.validateOffsetAndEpoch`).
     """
     end, epoch = len(node.log), node.last_epoch
     if not end:
