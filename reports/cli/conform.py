@@ -18,6 +18,7 @@ from leadline.reports.cli.options import refuse_options
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats import FORMATS
+from leadline.reports.kafka.bugs import QUORUM
 from leadline.reports.kafka.conformance.text import explained, summary
 from leadline.reports.kafka.conformance.walks import CHAOS_SECONDS, drive
 from leadline.reports.kafka.conformance.whole import GROUP_SPECS, whole_report
@@ -198,7 +199,7 @@ def _let_walk(release: str, count: int, seed: int, keep: Path | None) -> int:
     if not count:
         raise click.UsageError("--quorum requires --walks")
     found = broker_release(release)
-    spec: Spec[Any] = load_spec(f"quorum/{found.number}")
+    spec: Spec[Any] = load_spec(f"{QUORUM}/{found.number}")
     made, steps, rejected, stopped = 0, 0, 0, ""
     with run_folder(keep) as folder:
         try:

@@ -181,7 +181,7 @@ def test_only_the_command_line_and_the_loader_know_the_catalog() -> None:
     assert knowing == {"leadline.reports.loading", "leadline.reports.cli.completion", "leadline.reports.cli.specs"}
 
 
-FAMILIES = ("atomic", "control", "group", "kafka", "rpc", "txn")
+FAMILIES = ("atomic", "control", "group", "image", "kafka", "quorum", "raft", "rpc", "txn")
 
 
 def constants_in(module: str) -> Iterator[str]:

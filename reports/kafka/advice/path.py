@@ -300,9 +300,13 @@ def _raise_voters() -> Step:
         "if wanted: raise kraft.version, to add and remove controllers while the cluster runs (KIP-853)",
         (
             f"{RAISE} --feature kraft.version=1",
-            "controller.quorum.bootstrap.servers=HOST:PORT,...  # in every file, instead of controller.quorum.voters",
+            "controller.quorum.bootstrap.servers=HOST:PORT,...  # in every file, not controller.quorum.voters",
         ),
-        ("there is no way back", "a controller whose disk is replaced then has to be removed, and added again"),
+        (
+            "nodes read the file when they start: restart them, one at a time",
+            "there is no way back",
+            "a controller whose disk is replaced then has to be removed, and added again",
+        ),
         unsearched="the searches of the metadata log have one kraft.version: that of the settings",
         later=True,
     )
