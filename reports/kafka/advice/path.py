@@ -302,11 +302,8 @@ def _raise_voters() -> Step:
             f"{RAISE} --feature kraft.version=1",
             "controller.quorum.bootstrap.servers=HOST:PORT,...  # in every file, not controller.quorum.voters",
         ),
-        (
-            "nodes read the file when they start: restart them, one at a time",
-            "there is no way back",
-            "a controller whose disk is replaced then has to be removed, and added again",
-        ),
+        ("there is no way back", "a controller whose disk is replaced then has to be removed, and added again"),
+        ("the file takes effect when a node starts: restart all nodes, one at a time",),
         unsearched="the searches of the metadata log have one kraft.version: that of the settings",
         later=True,
     )
