@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import attrs
 
-from leadline.checker.properties import invariant
+from leadline.checker.properties import invariant, witness
+from leadline.model.image.rules import LOWERED, OLD
 from leadline.model.image.state import Cluster, Image, read_back, written
 
 
@@ -50,9 +51,22 @@ def same_image(state: Cluster) -> Iterator[str]:
         yield f"node 0 has {_said(first)}, and node 1 has {_said(second)}"
 
 
+@witness("a replica was added below metadata.version 3.7-IV2")
+def replica_added_below_directories(state: Cluster) -> bool:
+    return any(node.image.level == OLD and node.image.partition.replicas != (0, 1) for node in state.nodes)
+
+
+@witness("the ELR is lowered while a partition has one")
+def lowered_with_elr(state: Cluster) -> bool:
+    return any(node.image.level == LOWERED and bool(node.image.partition.elr) for node in state.nodes)
+
+
 def _said(image: Image) -> str:
     own = image.partition
     return f"replicas {[*own.replicas]} in directories {[*(own.directories or ())]} and an ELR of {sorted(own.elr)}"
 
 
 PROPERTIES = (image_writable, snapshot_keeps_image, same_image)
+
+SITUATIONS = (replica_added_below_directories, lowered_with_elr)
+"""In which known bugs do harm. Checked only if they are named."""

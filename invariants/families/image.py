@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.spec import Spec
-from leadline.invariants.images import PROPERTIES
+from leadline.invariants.images import PROPERTIES, SITUATIONS
 from leadline.model.columns import columns_of
 from leadline.model.family import Family
 from leadline.model.image import rules
@@ -47,6 +47,7 @@ def _spec(column: Column, protocol: rules.Protocol) -> Spec[Cluster]:
         initial_states=functools.partial(_initial_states, protocol=protocol),
         actions=ACTIONS,
         properties=PROPERTIES,
+        optional=SITUATIONS,
         bounds=column.bounds,
     )
 

@@ -14,7 +14,7 @@ from leadline.checker.trace import Trace
 from leadline.reports.hunt.cures import archive_with_causes
 from leadline.reports.kafka.broker_runs.counterexamples import searched
 from leadline.reports.kafka.broker_runs.schedules import affected_release, bug_of, fixed_release, schedules_of
-from leadline.reports.kafka.bugs import GROUPS, BugSearch, family_of
+from leadline.reports.kafka.bugs import GROUPS, IMAGES, BugSearch, family_of
 from leadline.reports.kafka.kept_behaviours import FILE, kept, key_of, read_kept
 
 
@@ -32,14 +32,14 @@ def _written(run: BugSearch) -> Trace[Any]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Search for missing counterexamples in the releases that `leadline reproduce` uses, and add them to the file. Of
-    bugs of consumer groups, which it does not reproduce, keep the one in the last affected release.
+    bugs of consumer groups and of images, which it does not reproduce, keep the one in the last affected release.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tickets", nargs="*", help="the tickets of the bugs to search for; the default is all bugs")
     archive = archive_with_causes()
     chosen = parser.parse_args(arguments).tickets or [bug.ticket for bug in archive.bugs]
     for bug in (bug_of(archive, ticket) for ticket in chosen):
-        if family_of(bug) == GROUPS:
+        if family_of(bug) in (GROUPS, IMAGES):
             _written([run for run in archive.runs(bug) if run.part == "affected"][-1])
         try:
             affected = affected_release(bug, None)
