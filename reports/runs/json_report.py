@@ -45,8 +45,8 @@ NOTHING_LEARNED = Learning(actions={}, properties={}, called=0, by_oracle=0, mem
 def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[str, object]:
     """Convert a run to an object for `json.dumps`, which `read_run` can read.
 
-    The object contains every field of the run. The counts of `Statistics` and `Learning` are at the top level. The
-    counts for an action or property are in the entry of that action or property.
+    The object contains every field of the run but `Statistics.free`. The counts of `Statistics` and `Learning` are at
+    the top level. The counts for an action or property are in the entry of that action or property.
 
     Parameters:
         trace_files: the trace files that were written for each property, keyed by the name of the property.
@@ -58,6 +58,7 @@ def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[s
     """
     content = _CONVERTER.unstructure(run)
     statistics = content.pop("statistics")
+    del statistics["free"]  # the memory of this machine, not a result
     learning = statistics.pop("learning") or _CONVERTER.unstructure(NOTHING_LEARNED)
     learned_of_action, learned_of_property = learning.pop("actions"), learning.pop("properties")
     degrees = {"min": statistics.pop("out_degree_min"), "max": statistics.pop("out_degree_max")}
@@ -99,6 +100,7 @@ def read_run(content: Mapping[str, Any]) -> RunView:
         "properties": {item["name"]: item["calls_learned"] for item in content["properties"]},
     }
     counted = {
+        "free": None,
         "out_degree_min": degrees["min"],
         "out_degree_max": degrees["max"],
         "actions": actions,
