@@ -205,6 +205,8 @@ def test_no_field_of_a_run_is_lost_when_it_is_written() -> None:
     )
     for kind, value in ((Statistics, statistics), (RunView, run), (PropertyView, seen)):
         for field in attrs.fields(kind):
+            if not field.eq:  # says nothing of the result
+                continue
             assert getattr(value, field.name) != field.default, f"this test gives {field.name} no value of its own"
     assert read_run(json.loads(json.dumps(result_object(run, {})))) == run
 
