@@ -32,6 +32,7 @@ def answers(result: Result) -> Any:
         "whole_reads",
         "level_done",
         "spilled",
+        "free",
     ):
         del statistics[name]
     if statistics["liveness"] is not None:
