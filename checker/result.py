@@ -388,7 +388,7 @@ class Statistics:
         skew: how unevenly the shards share the new states of the last level. This is the excess of the largest shard
             over the mean, as a fraction of the mean. For example, 0.1 means 10 %.
         spilled: the number of bytes written to files.
-        free: the number of bytes of memory that the search may still use. None if it was not measured.
+        free: the number of bytes of memory that the search may still use, for progress reports. None in results.
         walked: the counts of a random search. None for other engines.
         covered: the coverage, or None if `Limits.coverage` is not set.
         liveness: the counts from checking liveness properties. None if this check was not done or not completed.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.checker.update import put
+from leadline.checker.update import field_of, put
 from leadline.model.image.rules import DIRECTORIES, ELR, LEVELS, OLD, unassigned
 from leadline.model.image.state import NODES, Cluster, Record, applied, read_back, written
 
@@ -21,8 +21,8 @@ def _appended(state: Cluster, node: int, record: Record, event: str) -> Iterator
     With the ELR lowered, each change of a partition clears what the controller knows of it
     (`PartitionChangeBuilder.maybeUpdateRecordElr`, 4.1.1).
     """
-    image, count = state.nodes[node].image, getattr(state.spent, event)
-    if image.offset < len(state.log) or count == getattr(state.bounds, event):
+    image, count = state.nodes[node].image, field_of(state.spent, event)
+    if image.offset < len(state.log) or count == field_of(state.bounds, event):
         return
     if record.level is None and image.level != ELR and image.partition.elr:
         record = attrs.evolve(record, elr=frozenset())

@@ -58,7 +58,7 @@ def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[s
     """
     content = _CONVERTER.unstructure(run)
     statistics = content.pop("statistics")
-    del statistics["free"]  # the memory of this machine, not a result
+    del statistics["free"]  # only progress reports have it
     learning = statistics.pop("learning") or _CONVERTER.unstructure(NOTHING_LEARNED)
     learned_of_action, learned_of_property = learning.pop("actions"), learning.pop("properties")
     degrees = {"min": statistics.pop("out_degree_min"), "max": statistics.pop("out_degree_max")}

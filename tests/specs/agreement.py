@@ -32,7 +32,6 @@ def answers(result: Result) -> Any:
         "whole_reads",
         "level_done",
         "spilled",
-        "free",
     ):
         del statistics[name]
     if statistics["liveness"] is not None:

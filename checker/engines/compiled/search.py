@@ -418,7 +418,7 @@ class CompiledSearch(Generic[S]):
 
     def _report(self) -> None:
         if self._problem.progress is not None and is_due(time.monotonic() - self._reported_at):
-            self._problem.progress(self.statistics())
+            self._problem.progress(attrs.evolve(self.statistics(), free=self.budget.memory.scarcest.free))
             self._reported_at = time.monotonic()
 
     def _expand(self, last: int) -> None:
@@ -529,7 +529,6 @@ class CompiledSearch(Generic[S]):
             level_done=(at.next - at.levels[-1]) / max(at.level_end - at.levels[-1], 1) if at.levels else 0.0,
             memory=expander.store.bytes_used + learning.memory,
             spilled=expander.store.bytes_in_files,
-            free=self.budget.memory.scarcest.free,
             calls=tables.calls,
             learning=learning,
             compared=tables.compared,
